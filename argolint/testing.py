@@ -54,7 +54,7 @@ from argolint.application.rule import Rule
 from argolint.comparison import compare
 from argolint.engine import pipeline as lint
 from argolint.engine import servers
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
 from argolint.errors import NotRecorded
 from argolint.model import Json, Object
@@ -98,7 +98,7 @@ def load_fixture(path: Path) -> Fixture:
 
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check of the fixture, with default options."""
-    plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
+    plan = Plan(tuple(ChosenRule(r, r.default_options) for r in rules), workers=1, manifests=True)
     read, failures, remarks = servers.load([*_sources(fixture)])
     part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
     ids = frozenset(r.id for r in rules)
@@ -126,18 +126,18 @@ def _sources(fixture: Fixture) -> Iterator[Source]:
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
     """The differences between the rule's findings and the expected ones, in words; empty if there are none."""
-    mine = [f for f in found.findings if f.rule == rule_id]
+    own_findings = [f for f in found.findings if f.rule == rule_id]
     lines = [f"failure: {f.stage}: {f.error}" for f in found.failures]
-    if len(mine) != len(expected):
-        lines.append(f"{len(mine)} findings, {len(expected)} expected")
-    for number, (finding, want) in enumerate(zip(mine, expected, strict=False)):
+    if len(own_findings) != len(expected):
+        lines.append(f"{len(own_findings)} findings, {len(expected)} expected")
+    for number, (finding, want) in enumerate(zip(own_findings, expected, strict=False)):
         have = whole(finding)
         lines += [
             f"finding {number}: {key} is {have.get(key)!r}, expected {want.get(key)!r}"
             for key in {**have, **want}
             if have.get(key) != want.get(key)
         ]
-    lines += [f"unexpected: {json.dumps(whole(f), ensure_ascii=False)}" for f in mine[len(expected) :]]
+    lines += [f"unexpected: {json.dumps(whole(f), ensure_ascii=False)}" for f in own_findings[len(expected) :]]
     return lines
 
 
@@ -145,7 +145,7 @@ def whole(finding: report.ReportedFinding) -> dict[str, Json]:
     """A finding in the form of `expect`: every field with a value; `fixes` only if there are several."""
     first = finding.fixes[0] if finding.fixes else None
     resource = finding.resource
-    said: dict[str, Json] = {
+    written: dict[str, Json] = {
         "app": finding.app.name,
         "resource": f"{resource.kind}/{resource.name}" if resource else None,
         "pointer": finding.pointer,
@@ -157,7 +157,7 @@ def whole(finding: report.ReportedFinding) -> dict[str, Json]:
         "related": [_related(r) for r in finding.related],
     }
     if first:
-        said |= {
+        written |= {
             "fix": first.title,
             "before": list(first.before),
             "edit": first.edit.content,
@@ -166,7 +166,7 @@ def whole(finding: report.ReportedFinding) -> dict[str, Json]:
             "effects": list(first.effects),
             "fixes": [fix.title for fix in finding.fixes[1:] and finding.fixes],
         }
-    return {key: value for key, value in said.items() if value not in (None, "", [])}
+    return {key: value for key, value in written.items() if value not in (None, "", [])}
 
 
 def _related(related: report.ReportedRelated) -> str:

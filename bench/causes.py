@@ -15,7 +15,7 @@ from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
 from argolint.engine.causes import with_causes
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.reports import assemble, causes
 from argolint.snapshots.reader import SnapshotTransport
@@ -24,7 +24,7 @@ RUNS = 5
 
 
 def main() -> None:
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    rules = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
     took: dict[str, list[float]] = {"check": [], "link": [], "group": []}
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -36,7 +36,7 @@ def main() -> None:
         took["link"].append(time.perf_counter() - start)
         found = [assemble.finding(finding) for finding in outcome.findings]
         start = time.perf_counter()
-        linked = causes.linked(found, outcome.causes.parent, outcome.causes.title)
+        linked = causes.with_shown_causes(found, outcome.causes.parent, outcome.causes.title)
         causes.causes(linked, outcome.causes.title)
         took["group"].append(time.perf_counter() - start)
     check, link, group = (median(took[name]) for name in ("check", "link", "group"))

@@ -19,7 +19,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine import pipeline
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Finding, Object
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
@@ -57,7 +57,7 @@ class AtHead(LocalRenders):
 
 
 def findings(phase: Path, local: LocalRenders | None) -> Iterator[Finding]:
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    rules = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
     part = pipeline.collect(SnapshotTransport([phase]), Plan(rules, workers=1, local=local))
     for failure in (f for result in part.results for f in result.failures if f.stage == "helm-render"):
         told = f"{failure.app} does not render: {failure.error.partition(chr(10))[0]}"

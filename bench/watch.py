@@ -100,7 +100,7 @@ def service(url: str, token: str) -> Any:
     """Transport and check, as in `argolint serve --watch`."""
     from argolint.cli import reading
     from argolint.cli import session as common
-    from argolint.cli.given import Given
+    from argolint.cli.given import CommandOptions
     from argolint.cli.prepare import prepare
     from argolint.engine.servers import Source
     from argolint.reports import assemble
@@ -109,13 +109,13 @@ def service(url: str, token: str) -> Any:
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    run = prepare(Given(quiet=True, color="never", workers=8))
+    run = prepare(CommandOptions(quiet=True, color="never", workers=8))
 
     def connect() -> HttpTransport:
         return HttpTransport(Connection(url, token))
 
     def collect(ways: Any, *, whole: bool) -> CheckResult:
-        part, _ = reading.collect(run, Given(quiet=True), ((Source("", connect()),), ()), ways)
+        part, _ = reading.collect(run, CommandOptions(quiet=True), ((Source("", connect()),), ()), ways)
         return CheckResult(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)

@@ -172,11 +172,11 @@ def _walk(schema: Any, path: str, around: str, known: dict[str, object], written
 
 def chart(name: str, directory: str, path: str) -> Iterator[str]:
     sys.path.insert(0, str(ROOT))
-    from argolint_rules.shared.chart_catalogue import named
+    from argolint_rules.shared.chart_catalogue import charts_named
 
     keys = {
         (key, since)
-        for entry in _of_source(named(name), path)
+        for entry in _of_source(charts_named(name), path)
         for item in entry.random
         for pin in item.pins
         for key, since in pin.since.items()

@@ -11,16 +11,16 @@ from argolint.engine import pipeline
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import once, recording, shard_of
 
 
 @cache
-def rules() -> tuple[Chosen, ...]:
+def rules() -> tuple[ChosenRule, ...]:
     """Every rule with its default options."""
-    return tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    return tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
 
 
 @cache

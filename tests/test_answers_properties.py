@@ -18,7 +18,7 @@ from jinja2 import Environment
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
 from argolint.reports import assemble
@@ -114,8 +114,8 @@ def _few() -> bytes:
 
 
 @cache
-def _rules() -> tuple[Chosen, ...]:
-    return tuple(Chosen(r, r.default_options) for r in load_rules().values())
+def _rules() -> tuple[ChosenRule, ...]:
+    return tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
 
 
 def look(transport: Transport, shard: tuple[int, int] = (1, 1)) -> None:

@@ -12,7 +12,7 @@ import pytest
 from argolint.application.entry import Entry
 from argolint.engine import pipeline as lint
 from argolint.engine.pipeline import Part
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import ApiError, ConnectError
 from argolint.model import AppRef, Failure, ResourceId
 from argolint.plugins import load_rules
@@ -52,7 +52,7 @@ class Spoiled:
 
 def looked_at(folder: Path, bodies: Mapping[str, bytes]) -> Part:
     """A check of the small fleet, of which these answers are spoiled."""
-    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     with ReplayServer(Spoiled(folder, bodies)) as server:
         transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
         return lint.collect(transport, Plan(rules, workers=4, deep=True))
@@ -93,7 +93,7 @@ def test_entries_that_are_no_applications_are_told_and_the_others_looked_at(
 
 def test_no_name_leads_to_another_path_of_the_server(tmp_path: Path) -> None:
     """Every HTTP client takes `..` for the way up, also as `%2E%2E`."""
-    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     names = ("..", ".", "../../account", "%2e%2e", "web?x=1#")
     more = [{**APPS[0], "metadata": {"name": name, "namespace": "argocd"}} for name in names]
     with ReplayServer(Spoiled(tmp_path, {LIST: listed(*more)})) as server:

@@ -18,7 +18,7 @@ import pytest
 from argolint import testing
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
@@ -73,7 +73,7 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("end", ["/managed-resources", "/resource-tree", "/events", "/projects", "/clusters"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
-    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True, shard=(seed, 3)))
     outcome = lint.conclude(part, rules, suppress.Suppressions())
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []

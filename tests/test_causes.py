@@ -19,7 +19,7 @@ from argolint.model.selection import FindingFilter
 from argolint.model.stats import Stats
 from argolint.reports import assemble
 from argolint.reports import document as report
-from argolint.reports.causes import identity, linked, roots
+from argolint.reports.causes import identity, roots, with_shown_causes
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress
 from tests.conftest import PHASES, recording
@@ -179,7 +179,7 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
             part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
             marks = dict.fromkeys(fingerprint(f) for f in part)
-            found = linked([told[mark] for mark in marks], outcome.causes.parent, outcome.causes.title)
+            found = with_shown_causes([told[mark] for mark in marks], outcome.causes.parent, outcome.causes.title)
             titles = {mark for _, mark in outcome.causes.title}
             assert {f.caused_by for f in found} - {None} <= {*marks, *titles}, word
             assert [replace_cause(f) for f in found] == [replace_cause(told[mark]) for mark in marks]

@@ -36,7 +36,7 @@ def _app(source: dict[str, Any], labels: dict[str, str] | None = None, name: str
 
 
 def test_every_entry_tells_how_to_pin_and_names_its_source() -> None:
-    for chart in (chart for name in sorted(catalogue.names()) for chart in catalogue.named(name)):
+    for chart in (chart for name in sorted(catalogue.names()) for chart in catalogue.charts_named(name)):
         assert chart.source, chart.name
         for item in chart.random:
             assert item.functions, (chart.name, item.what)
@@ -67,7 +67,7 @@ def test_chart_of_a_repository_has_no_prefix_and_its_values_stand_in_the_applica
     (release,) = charts.releases(_app(source, {"helm.sh/chart": "redis-23.1.1"}))
     assert (release.prefix, release.assumed, release.complete) == ("", False, True)
     assert release.values_at == "the Application's spec.source.helm.valuesObject"
-    assert [charts.pinned(item, release) for item in release.random()] == [True]
+    assert [charts.is_pinned(item, release) for item in release.random()] == [True]
 
 
 def test_wrapper_chart_in_git_gets_the_label_as_prefix() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from argolint_rules.drift._defaults import from_schema, is_custom, of_kubernetes, replaces_zero
-from argolint_rules.drift._grammar import hollow, same_duration, same_quantity
-from argolint_rules.drift._writers import known
+from argolint_rules.drift._defaults import is_custom, is_kubernetes_default, is_schema_default, replaces_zero
+from argolint_rules.drift._grammar import is_hollow, is_same_duration, is_same_quantity
+from argolint_rules.drift._writers import known_writer
 
 from argolint import MISSING, Change, Resource, ResourceId, Writer
 from argolint.values.knowledge import load
@@ -30,8 +30,8 @@ from argolint.values.knowledge import load
     ],
 )
 def test_two_spellings_of_one_quantity(one: Any, other: Any) -> None:
-    assert same_quantity(one, other)
-    assert same_quantity(other, one)
+    assert is_same_quantity(one, other)
+    assert is_same_quantity(other, one)
 
 
 @pytest.mark.parametrize(
@@ -49,29 +49,29 @@ def test_two_spellings_of_one_quantity(one: Any, other: Any) -> None:
 )
 def test_other_values_are_no_quantity_in_two_spellings(one: Any, other: Any) -> None:
     """Versions that are equal as numbers are the trap: 1.10 is not 1.1."""
-    assert not same_quantity(one, other)
+    assert not is_same_quantity(one, other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("90m", "1h30m0s"), ("8760h", "8760h0m0s"), ("60s", "1m"), ("0", "0s"), ("1.5h", "90m")]
 )
 def test_two_spellings_of_one_duration(one: str, other: str) -> None:
-    assert same_duration(one, other)
+    assert is_same_duration(one, other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("1d", "24h"), ("5m", "5m"), ("1h", "2h"), (60, "60s")])
 def test_other_values_are_no_duration_in_two_spellings(one: Any, other: Any) -> None:
-    assert not same_duration(one, other)
+    assert not is_same_duration(one, other)
 
 
 @pytest.mark.parametrize("value", [None, "", [], {}, 0, False, {"a": {"b": None}}])
 def test_hollow_values_are_what_omitempty_leaves_out(value: Any) -> None:
-    assert hollow(value)
+    assert is_hollow(value)
 
 
 @pytest.mark.parametrize("value", ["0", 1, True, [0], {"a": 1}, "false"])
 def test_values_that_say_something_are_not_hollow(value: Any) -> None:
-    assert not hollow(value)
+    assert not is_hollow(value)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_values_that_say_something_are_not_hollow(value: Any) -> None:
     ],
 )
 def test_known_field_managers(manager: str, subresource: str, sort: str, tool: str) -> None:
-    found = known(Writer(manager, "Update", subresource))
+    found = known_writer(Writer(manager, "Update", subresource))
     assert found is not None
     assert (found.sort, found.tool) == (sort, tool)
 
@@ -110,7 +110,7 @@ def test_known_field_managers(manager: str, subresource: str, sort: str, tool: s
     ],
 )
 def test_controllers_are_nobodys_hand(manager: str) -> None:
-    found = known(Writer(manager, "Update"))
+    found = known_writer(Writer(manager, "Update"))
     assert found is None or found.sort != "person"
 
 
@@ -145,11 +145,11 @@ SCHEMA: Mapping[str, Any] = {
     ],
 )
 def test_schema_defaults_are_filled_in_as_the_api_server_does(pointer: str, live: Any, expected: bool) -> None:
-    assert from_schema(SCHEMA, Change(pointer, MISSING, live)) is expected
+    assert is_schema_default(SCHEMA, Change(pointer, MISSING, live)) is expected
 
 
 def test_what_git_holds_is_no_default() -> None:
-    assert not from_schema(SCHEMA, Change("/spec/stages/1/pause", "10m", "15m"))
+    assert not is_schema_default(SCHEMA, Change("/spec/stages/1/pause", "10m", "15m"))
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,11 @@ def test_defaults_that_only_the_go_code_of_the_api_server_tells(
     group: str, kind: str, pointer: str, live: object
 ) -> None:
     resource = Resource(ResourceId(group, kind, "shop", "one"))
-    assert of_kubernetes(resource, Change(pointer, MISSING, live))
-    assert not of_kubernetes(resource, Change(pointer, MISSING, "another"))
-    assert not of_kubernetes(Resource(ResourceId("example.org", kind, "shop", "one")), Change(pointer, MISSING, live))
+    assert is_kubernetes_default(resource, Change(pointer, MISSING, live))
+    assert not is_kubernetes_default(resource, Change(pointer, MISSING, "another"))
+    assert not is_kubernetes_default(
+        Resource(ResourceId("example.org", kind, "shop", "one")), Change(pointer, MISSING, live)
+    )
 
 
 def test_a_zero_says_nothing_where_the_field_is_no_pointer() -> None:

@@ -16,7 +16,7 @@ import pytest
 from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, ResourceId, Rule, Symptom, Want
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.settle import settle
 from argolint.errors import UsageError
 from argolint.model.results import AppResult, Causes, ServerRead
@@ -115,7 +115,7 @@ class Counting(FixtureTransport):
 def test_in_a_large_fleet_a_healthy_application_without_delicate_kinds_costs_no_request_beyond_the_list() -> None:
     data = fixture(*({"name": f"app-{n}", "resources": [{"desired": WEB, "live": WEB}]} for n in range(201))).data
     t = Counting(data)
-    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values() if not r.join)
+    rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values() if not r.join)
     lint.collect(t, Plan(rules))
     assert [p for p in t.paths if p.startswith("/api/v1/applications/")] == []
     assert t.paths.count("/api/v1/applications") == 1
@@ -155,7 +155,7 @@ def test_renders_are_not_asked_of_a_live_server_unless_allowed() -> None:
 
     t = Counting(fixture({"name": "a", "manifests": [], "renders": [[], []]}).data)
     t.offline = False
-    chosen = (Chosen(rule("renders", wants=wants), None),)
+    chosen = (ChosenRule(rule("renders", wants=wants), None),)
     lint.collect(t, Plan(chosen))
     assert [p for p in t.paths if p.endswith("/manifests")] == []
     lint.collect(t, Plan(chosen, renders=True, manifests=True))
@@ -225,7 +225,7 @@ def _some(app: App, fleet: Fleet) -> bool:
 
 
 def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
-    chosen = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    chosen = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     parts = []
     for index in range(1, shards + 1):
         part = lint.collect(
@@ -260,7 +260,7 @@ def test_one_application_at_a_time_is_looked_at_while_others_are_read() -> None:
 
     names = [f"app-{number}" for number in range(12)]
     t = FixtureTransport({"apps": [{"name": name} for name in names]})
-    part = lint.collect(t, Plan((Chosen(rule("slow", check=look, wants=look), None),), workers=4))
+    part = lint.collect(t, Plan((ChosenRule(rule("slow", check=look, wants=look), None),), workers=4))
     assert [(r.ref.name, r.failures) for r in part.results] == [(name, ()) for name in sorted(names)]
     assert most == 1
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from argolint_rules.secrets._kes import _go as rewritten
+from argolint_rules.secrets._kes import _go_template as rewritten
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec

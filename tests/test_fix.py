@@ -17,10 +17,10 @@ from argolint.application.fleet import Fleet
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.engine import run as engine
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Related, ResourceId, Symptom, Want
 from argolint.plugins import load_rules
-from argolint.proof.verify import unreplayed, verify
+from argolint.proof.verify import unreplayed_fix, verify
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.snapshots.reader import SnapshotTransport
@@ -331,7 +331,10 @@ def test_a_verdict_that_argolint_cannot_reproduce_is_not_reasoned_from() -> None
 
 
 def test_a_fleet_findings_fix_says_that_it_was_not_replayed() -> None:
-    assert unreplayed(patch("application", REMOVE)).unverified == "a finding about several applications is not replayed"
+    assert (
+        unreplayed_fix(patch("application", REMOVE)).unverified
+        == "a finding about several applications is not replayed"
+    )
 
 
 class TestNarrowestIgnore:
@@ -469,7 +472,7 @@ def test_every_rule_proves_its_fixes_on_recordings(
     """Verified first fixes are counted by rule; a fix that the engine had to drop is a fault of its rule."""
     transport = SnapshotTransport([recording(phase)])
     fleet, _ = load_fleet(transport)
-    plan = Plan(tuple(Chosen(rule, rule.default_options) for rule in load_rules().values()), workers=1)
+    plan = Plan(tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values()), workers=1)
     with caplog.at_level("DEBUG", logger="argolint.engine.run"):
         findings = [finding for result in engine.run(transport, fleet, plan) for finding in result.findings]
     patched = [f for f in findings if f.fixes and f.fixes[0].edit.kind == "json-patch"]

@@ -11,8 +11,8 @@ import pytest
 from argolint import Edit, Fix, testing
 from argolint.comparison import TRACKING_ID
 from argolint.plugins import load_rules
-from argolint.proof.effects import declared_by
-from argolint.proof.verify import unreplayed
+from argolint.proof.effects import declared_effects
+from argolint.proof.verify import unreplayed_fix
 from argolint.reports import document as report
 
 RULES = list(load_rules().values())
@@ -333,11 +333,11 @@ def test_a_roll_out_that_was_held_back_is_a_restart() -> None:
 def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
     """Of a finding about one application, and of one about several, whose fixes no application's states could prove."""
     command = 'kubectl -n n annotate externalsecrets.external-secrets.io db force-sync="$(date +%s)" --overwrite'
-    assert declared_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
-    assert declared_by(Fix("Sync", "live", "db", Edit("command", f"# when it is Ready: {command}"))) == {
+    assert declared_effects(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
+    assert declared_effects(Fix("Sync", "live", "db", Edit("command", f"# when it is Ready: {command}"))) == {
         "needs-force-sync"
     }
-    assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)
+    assert unreplayed_fix(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)
 
 
 @pytest.mark.parametrize(
@@ -356,11 +356,11 @@ def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
 )
 def test_what_a_command_does_besides_is_told(command: str, effects: set[str]) -> None:
     fix = Fix("Do it", "live", "web", Edit("command", command))
-    assert declared_by(fix) == effects
+    assert declared_effects(fix) == effects
     caveat = Fix("Do it", "manifest", "web", Edit("text", "so"), caveat=f"then `{command}`")
-    assert declared_by(caveat) == (effects if command[0] != "#" else set())
+    assert declared_effects(caveat) == (effects if command[0] != "#" else set())
     first = Fix("Do it", "manifest", "web", Edit("json-patch", []), before=(command,))
-    assert declared_by(first) == effects
+    assert declared_effects(first) == effects
 
 
 @pytest.mark.parametrize(
@@ -374,8 +374,8 @@ def test_what_a_command_does_besides_is_told(command: str, effects: set[str]) ->
     ],
 )
 def test_what_a_fragment_of_a_manifest_does_to_pods_is_told(fragment: str, effects: set[str]) -> None:
-    assert declared_by(Fix("Write it", "manifest", "web", Edit("yaml", fragment))) == effects
-    assert declared_by(Fix("Write it", "argocd-settings", "argocd-cm", Edit("yaml", fragment))) == frozenset()
+    assert declared_effects(Fix("Write it", "manifest", "web", Edit("yaml", fragment))) == effects
+    assert declared_effects(Fix("Write it", "argocd-settings", "argocd-cm", Edit("yaml", fragment))) == frozenset()
 
 
 def waiting(kind: str, **metadata: Any) -> dict[str, Any]:

@@ -21,13 +21,20 @@ from argolint.comparison.compare import LAST_APPLIED
 from argolint.edits import RESPECT
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, load_fleet, needs_states
-from argolint.engine.plan import Chosen, Plan
-from argolint.fixes.compose import composed
+from argolint.engine.plan import ChosenRule, Plan
+from argolint.fixes.compose import composed_operations
 from argolint.model import AppRef, ResourceKey
 from argolint.model.fingerprint import fingerprint
 from argolint.plugins import load_rules
-from argolint.proof.afterwards import concluded, then_of
-from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
+from argolint.proof.afterwards import application_afterwards, prediction_of
+from argolint.proof.syncs import (
+    ObjectState,
+    application_after,
+    object_state,
+    shown_differences,
+    sync_terms,
+    synced_state,
+)
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.yaml_text import EditError, documents
@@ -49,7 +56,7 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
         return ()
 
     assert (
-        verify(fix, finding, app, fleet, look, then=then_of(load_rules()[finding.rule], finding, fleet)).verified
+        verify(fix, finding, app, fleet, look, then=prediction_of(load_rules()[finding.rule], finding, fleet)).verified
         is True
     )
     return after[-1] if after else None
@@ -62,7 +69,7 @@ def phase(request: pytest.FixtureRequest) -> str:
 
 
 @cache
-def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], list[Finding]]:
+def examined(phase: str) -> tuple[Fleet, tuple[ChosenRule, ...], dict[AppRef, App], list[Finding]]:
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
     transport = SnapshotTransport([recording(phase)])
     fleet, _ = load_fleet(transport)
@@ -197,7 +204,7 @@ class Written:
     def take(self, fix: Fix) -> bool:
         """False when it contradicts an earlier one."""
         try:
-            steps = list(composed(fix.edit.content, self.now, self.history))
+            steps = list(composed_operations(fix.edit.content, self.now, self.history))
         except EditError:
             return False
         self.now = jsonpatch.apply_patch(self.now, steps)
@@ -226,17 +233,17 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
             into = raw
         if into.take(fix):
             done.append((finding, fix))
-    touched: dict[ResourceKey, Moment] = {}
+    touched: dict[ResourceKey, ObjectState] = {}
     for resource in app.resources if done else ():
         if resource.live and resource.desired and (raw.history or resource.key in manifests):
             desired = manifests[resource.key].now if resource.key in manifests else resource.desired
-            today = compared(resource, resource.live, resource.desired, app, fleet)
-            terms = terms_of(raw.now, desired, bool(today and today.server_side), fleet)
-            touched[resource.key] = moment_of(one_sync(resource.live, desired, terms), desired, terms)
+            today = shown_differences(resource, resource.live, resource.desired, app, fleet)
+            terms = sync_terms(raw.now, desired, bool(today and today.server_side), fleet)
+            touched[resource.key] = object_state(synced_state(resource.live, desired, terms), desired, terms)
     after = application_after(app, raw.now, touched)
     for finding, fix in done:
-        if then := then_of(load_rules()[finding.rule], finding, fleet):
-            after = concluded(fix, finding, app, after, then)
+        if then := prediction_of(load_rules()[finding.rule], finding, fleet):
+            after = application_afterwards(fix, finding, app, after, then)
     return after, [finding for finding, _ in done]
 
 

@@ -16,10 +16,10 @@ from argolint import App, Fleet
 from argolint.application.app import app_from_list
 from argolint.application.entry import Entry, entry_of
 from argolint.application.resource import Listed
-from argolint.engine.crossings import Member, crossed, public
+from argolint.engine.crossings import JoinedServer, public_address, with_shared_objects
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen
+from argolint.engine.plan import ChosenRule
 from argolint.plugins import load_rules
 from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages
 
@@ -123,7 +123,7 @@ def test_the_join_finds_what_comparing_every_pair_finds() -> None:
 
 def test_findings_do_not_depend_on_the_order_of_the_facts() -> None:
     rule = load_rules()["shared-resource"]
-    chosen = (Chosen(rule, rule.default_options),)
+    chosen = (ChosenRule(rule, rule.default_options),)
     found = fleet(*(app(f"app-{n}", role("x"), role(f"own-{n}")) for n in range(5)))
     results = [inspect(a, found, chosen) for a in found.apps]
     expected = join(results, chosen).findings
@@ -136,7 +136,7 @@ def test_findings_do_not_depend_on_the_order_of_the_facts() -> None:
 
 def test_one_application_alone_still_names_the_others() -> None:
     rule = load_rules()["shared-resource"]
-    chosen = (Chosen(rule, rule.default_options),)
+    chosen = (ChosenRule(rule, rule.default_options),)
     found = fleet(*(app(f"app-{n}", role("x")) for n in range(3)))
     alone = join([inspect(found.apps[2], found, chosen)], chosen).findings
     assert [(f.at.app.name, [r.app.name for r in f.related]) for f in alone] == [("app-0", ["app-1", "app-2"])]
@@ -165,7 +165,7 @@ def test_who_prunes_what_another_argo_cd_wants_knows_of_it_too() -> None:
         fleet(app("drops", role("x", requiresPruning=True), cluster="https://prod.example.com")),
         server="https://us.example.com",
     )
-    (eu, us), remarks = crossed((Member("eu", wants), Member("us", drops)))
+    (eu, us), remarks = with_shared_objects((JoinedServer("eu", wants), JoinedServer("us", drops)))
     assert remarks == ()
     (at_home,), (beyond,) = *eu.crossings.values(), *us.crossings.values()
     assert at_home == beyond
@@ -186,7 +186,7 @@ def test_who_prunes_what_another_argo_cd_wants_knows_of_it_too() -> None:
     ],
 )
 def test_a_cluster_of_the_public_dns_has_one_spelling(url: str, expected: str) -> None:
-    assert public(url) == expected
+    assert public_address(url) == expected
 
 
 @pytest.mark.parametrize(

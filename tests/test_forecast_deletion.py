@@ -12,7 +12,7 @@ from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import removal
-from argolint.forecast.fate import EFFECT, Fate
+from argolint.forecast.fate import EFFECT, DeletionForecast
 from argolint.model import Finding
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
@@ -51,23 +51,25 @@ def fleet(*apps: Data, **server: Any) -> Data:
     return {"about": "inline", "server": {"settings": {"trackingMethod": "annotation"}, **server}, "apps": list(apps)}
 
 
-def fate(data: Data, *names: str, way: Any = "delete", cascade: str = "auto", manifests: bool = False) -> Fate:
+def fate(
+    data: Data, *names: str, way: Any = "delete", cascade: str = "auto", manifests: bool = False
+) -> DeletionForecast:
     t = FixtureTransport(data)
     known, _ = load_fleet(t)
-    meant = removal.meant(known, names, lambda app, fleet: True, way)
-    return removal.fate(t, known, meant, Plan((), workers=1, manifests=manifests), way, cascade)[0]
+    meant = removal.removal_targets(known, names, lambda app, fleet: True, way)
+    return removal.removal_forecast(t, known, meant, Plan((), workers=1, manifests=manifests), way, cascade)[0]
 
 
-def of(found: Fate, cause: str) -> list[Finding]:
+def of(found: DeletionForecast, cause: str) -> list[Finding]:
     return [f for f in found.findings if f.cause == cause]
 
 
-def messages(found: Fate, cause: str) -> list[str]:
+def messages(found: DeletionForecast, cause: str) -> list[str]:
     return [f.message for f in of(found, cause)]
 
 
-def order(found: Fate) -> list[tuple[int, str]]:
-    return [(taken.turn, taken.resource.name) for taken in found.taken]
+def order(found: DeletionForecast) -> list[tuple[int, str]]:
+    return [(taken.turn, taken.resource.name) for taken in found.deleted]
 
 
 def test_a_cascade_deletes_the_last_wave_first() -> None:
@@ -83,13 +85,13 @@ def test_a_cascade_deletes_the_last_wave_first() -> None:
 def test_without_a_finalizer_everything_stays() -> None:
     one = app("web", tracked("web", "ConfigMap", "a"), tracked("web", "ConfigMap", "b"), cascades=False)
     found = fate(fleet(one), "web")
-    assert found.taken == ()
+    assert found.deleted == ()
     assert messages(found, "not-cascading") == [
         "All 2 live objects of argocd/web stay when it is deleted, since it has no finalizer, and no application owns them then."
     ]
     assert order(fate(fleet(one), "web", cascade="foreground")) == [(1, "a"), (1, "b")]
     kept = fate(fleet(app("web", tracked("web", "ConfigMap", "a"))), "web", cascade="none")
-    assert (kept.taken, messages(kept, "not-cascading")[0].count("as asked for")) == ((), 1)
+    assert (kept.deleted, messages(kept, "not-cascading")[0].count("as asked for")) == ((), 1)
 
 
 def test_what_outlives_its_application_is_named_with_the_reason() -> None:
@@ -301,7 +303,7 @@ def test_confirmations_and_deletions_under_way_are_named() -> None:
 def test_a_cluster_that_is_gone_keeps_what_it_has() -> None:
     one = app("web", tracked("web", "ConfigMap", "a"), spec={"destination": {"name": "gone", "server": ""}})
     found = fate(fleet(one), "web")
-    assert found.taken == ()
+    assert found.deleted == ()
     assert messages(found, "no-cluster") == [
         "Nothing on the cluster of argocd/web is deleted, because Argo CD does not know the cluster gone."
     ]

@@ -33,7 +33,7 @@ NAMES = {"set": {"kind": "ApplicationSet", "name": "fleet"}}
 def moved(data: Data, name: str, where: Where, target: str) -> Plan:
     t = FixtureTransport(data)
     known, _ = load_fleet(t)
-    one, failures = removal.one(t, known, name, Reading((), workers=1))
+    one, failures = removal.application_named(t, known, name, Reading((), workers=1))
     assert failures == ()
     return plan(one, known, where, target)
 

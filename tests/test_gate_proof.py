@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from argolint.application.app import App
-from argolint.gate.candidates import Candidate, by_files
-from argolint.gate.reads import of_all
+from argolint.gate.candidates import Candidate, candidate_files
+from argolint.gate.reads import whole_checkout_files
 from argolint.sources.git import Git
 from tests.conftest import PROFILE
 
@@ -376,10 +376,10 @@ def cases(top: Path, draw: random.Random) -> Iterator[tuple[str, bool, bool]]:
             git(top, "commit", "--quiet", "--message", "change")
             head = git(top, "rev-parse", "HEAD").strip()
             changes = clone.changes("main", head)
-            whole = list(of_all(changes, clone, ("main", head)))
+            whole = list(whole_checkout_files(changes, clone, ("main", head)))
             paths = [c.path for c in changes]
             for (one, path), was in zip(made.apps, before, strict=True):
-                found = by_files(Candidate(one, (1,)), paths, clone, ("main", head), REPO, "main").files
+                found = candidate_files(Candidate(one, (1,)), paths, clone, ("main", head), REPO, "main").files
                 looks = bool(whole or found)
                 is_changed = False if looks and draw.random() < 0.9 else rendered(top, one, path) != was
                 yield f"{path} {json.dumps(one.sources[0])} after {paths}", looks, is_changed

@@ -11,8 +11,8 @@ import pytest
 
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER
-from argolint.gate.candidates import Candidate, ReadFiles, by_files
-from argolint.gate.reads import OPEN, of_all, reach
+from argolint.gate.candidates import Candidate, ReadFiles, candidate_files
+from argolint.gate.reads import OPEN, reach, whole_checkout_files
 from argolint.sources.git import Git
 
 from .gitops import REPO, commit, git
@@ -159,7 +159,7 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(top: Path, one: App, changed: str, *revisions: str) -> ReadFiles:
-    return by_files(Candidate(one, (1,)), [changed], Git(top), revisions or ("HEAD",), REPO, "main")
+    return candidate_files(Candidate(one, (1,)), [changed], Git(top), revisions or ("HEAD",), REPO, "main")
 
 
 def holds(top: Path, files: Mapping[str, str | None], links: Mapping[str, str] | None = None) -> None:
@@ -191,7 +191,7 @@ def test_a_file_that_is_not_proven_unread_counts(top: Path) -> None:
         one = make(f"s{number}/")
         reasons.add(reach(one, one.sources, clone, "HEAD", REPO, "main").why)
         for changed, counts in (*((f, True) for f in counted), *((f, False) for f in left)):
-            found = by_files(Candidate(one, (1,)), [f"s{number}/{changed}"], clone, ("HEAD",), REPO, "main")
+            found = candidate_files(Candidate(one, (1,)), [f"s{number}/{changed}"], clone, ("HEAD",), REPO, "main")
             wrong += [f"{name}: {changed}"] if bool(found.files) is not counts else []
     assert wrong == []
     assert reasons - {""} == OPEN.keys() - {"large"}
@@ -237,8 +237,8 @@ def test_variables_of_a_reference_are_those_of_the_source_that_names_it(top: Pat
     chart = source("charts/web", "v1", "https://elsewhere.example/x.git")
     chart["helm"] = {"valueFiles": ["$v/$ARGOCD_APP_SOURCE_PATH/v.yaml"]}
     one = Candidate(application("shop", chart, source(ref="v")), (2,))
-    assert by_files(one, ["charts/web/v.yaml"], Git(top), ("HEAD",), REPO, "main").files
-    assert not by_files(one, ["v.yaml"], Git(top), ("HEAD",), REPO, "main").files
+    assert candidate_files(one, ["charts/web/v.yaml"], Git(top), ("HEAD",), REPO, "main").files
+    assert not candidate_files(one, ["v.yaml"], Git(top), ("HEAD",), REPO, "main").files
 
 
 def test_history_that_ends_too_early_hides_no_change(top: Path) -> None:
@@ -300,8 +300,8 @@ def test_what_decides_whether_the_repository_can_be_checked_out_counts_for_all(t
     commit(top, {".gitmodules": "", "README": ""})
     clone = Git(top)
     changes = clone.changes("main", "links")
-    assert set(of_all(changes, clone, ("main", "links"))) >= {"out", "round", "abs", ".gitmodules"}
-    assert "README" not in set(of_all(changes, clone, ("main", "links")))
+    assert set(whole_checkout_files(changes, clone, ("main", "links"))) >= {"out", "round", "abs", ".gitmodules"}
+    assert "README" not in set(whole_checkout_files(changes, clone, ("main", "links")))
 
 
 def test_a_chain_of_kustomizations_has_an_end(top: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
@@ -20,7 +20,7 @@ from argolint.server.transport import Answer, Query
 from .gitops import REPO, REVISION, GitServer, Manifest, commit, git
 
 RULES = load_rules()
-PLAN = Plan(tuple(Chosen(r, r.default_options) for r in RULES.values()), workers=2)
+PLAN = Plan(tuple(ChosenRule(r, r.default_options) for r in RULES.values()), workers=2)
 
 
 def deployment(name: str, **container: Any) -> Manifest:

@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from argolint.application.app import app_from_list
-from argolint.application.application_sets import Controller, made
+from argolint.application.application_sets import Controller, owned_applications
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.engine.load import load_fleet
 from argolint.gate.change import Pair
-from argolint.gate.generated import of_sets
+from argolint.gate.generated import generated_change
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.appset_templates import NotEvaluatedError, fill
 from argolint.sources.generators import generated
@@ -151,7 +151,7 @@ def fleet(live: Mapping[str, Any], *names: str) -> Fleet:
 
 def of(live: Any, edit: Any, *names: str, policy: str | None = "") -> tuple[list[str], list[str], list[str], list[str]]:
     """Names that go and that come, notes, and why something is not known."""
-    made = of_sets(fleet(live, *names), [Pair(live, edit)], (), None, lambda: Controller(policy))
+    made = generated_change(fleet(live, *names), [Pair(live, edit)], (), None, lambda: Controller(policy))
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.gone), [m["metadata"]["name"] for m in made.new], list(made.notes), why
 
@@ -200,7 +200,7 @@ def projects(policy: str, **more: Any) -> tuple[list[str], list[str], list[str]]
     edit = listed("ledger", "web", **more)
     edit["spec"]["template"]["spec"]["project"] = "{{folder}}"
     known = fleet(listed("ledger", "web", **more), "ledger", "web")
-    made = of_sets(known, [Pair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy))
+    made = generated_change(known, [Pair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy))
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.edited), made.notes, why
 
@@ -213,7 +213,7 @@ def test_an_edited_template_reaches_only_what_the_policy_lets_it_change() -> Non
     assert patched[2][0] == "the set has a templatePatch, so what it makes of ledger is not known"
     own = {"list": {"elements": [{"folder": "web"}], "template": {"spec": {"project": "other"}}}}
     edit = a_set(own, name="{{folder}}", folder="{{folder}}")
-    made = of_sets(fleet(listed("web"), "web"), [Pair(listed("web"), edit)], (), None, lambda: Controller(""))
+    made = generated_change(fleet(listed("web"), "web"), [Pair(listed("web"), edit)], (), None, lambda: Controller(""))
     assert [after["spec"]["project"] for _, after in made.edited.values()] == ["other"]
 
 
@@ -270,10 +270,12 @@ def test_a_set_that_its_parent_removes_takes_its_applications_along(
 ) -> None:
     live = listed("web")
     live["metadata"]["finalizers"] = finalizers
-    made = of_sets(fleet(live, "web"), [Pair(live, None)], [Pair(live, None)], None, lambda: Controller(policy))
-    assert [(r.name, by.removed, by.surely) for r, by in made.gone.items()] == [("web", True, surely)]
+    made = generated_change(
+        fleet(live, "web"), [Pair(live, None)], [Pair(live, None)], None, lambda: Controller(policy)
+    )
+    assert [(r.name, by.removed, by.is_certain) for r, by in made.gone.items()] == [("web", True, surely)]
     live["metadata"]["annotations"] = {"argocd.argoproj.io/sync-options": "Prune=false"}
-    assert not of_sets(fleet(live, "web"), [], [Pair(live, None)], None, lambda: Controller(policy)).gone
+    assert not generated_change(fleet(live, "web"), [], [Pair(live, None)], None, lambda: Controller(policy)).gone
 
 
 @pytest.mark.parametrize(
@@ -302,6 +304,6 @@ def test_texts_are_put_together_as_go_does_or_not_at_all(text: str, made: str | 
 def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: str) -> None:
     known, _ = load_fleet(SnapshotTransport([recording(f"{company}/3-after-commits")]))
     (raw,) = known.application_sets
-    live = {app.name: app.spec for app in made(known, raw)}
+    live = {app.name: app.spec for app in owned_applications(known, raw)}
     given = generated(raw["spec"], "argocd", known, None)
     assert {name: one.manifest and one.manifest["spec"] for name, one in given.items()} == live

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.fixes.compose import composed
+from argolint.fixes.compose import composed_operations
 from argolint.plugins import load_rules
 from argolint.sources.export import ExportError, export
 from argolint.sources.yaml_text import EditError
@@ -28,13 +28,13 @@ def test_a_later_item_is_not_edited_by_its_former_index(before: dict[str, Any], 
     after: Any = {"items": [{"name": "b"}, {"name": "c"}, {"name": "d"}]}
     later = {"op": "replace", "path": path, "value": "x"}
     with pytest.raises(EditError, match="it contradicts another fix of this run: Drop the first"):
-        list(composed([later], after, [(before, "Drop the first")]))
+        list(composed_operations([later], after, [(before, "Drop the first")]))
 
 
 def test_a_field_beside_a_shifted_list_is_still_edited() -> None:
     later = {"op": "replace", "path": "/name", "value": "x"}
     before = {"op": "remove", "path": "/items/0"}
-    assert list(composed([later], {"name": "a", "items": [1]}, [(before, "Drop the first")])) == [later]
+    assert list(composed_operations([later], {"name": "a", "items": [1]}, [(before, "Drop the first")])) == [later]
 
 
 def test_a_manifest_without_a_namespace_is_in_the_applications_own(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from argolint.edits.handover import released
 from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Fact, ResourceId, Trial
 from argolint.plugins import load_rules
-from argolint.proof.handover import GUARD, tried
+from argolint.proof.handover import GUARD, with_trials
 from argolint.reports import document as report
 from argolint.values.kubernetes import SYNC_OPTIONS
 
@@ -126,7 +126,7 @@ def test_what_a_chart_or_an_overlay_then_renders_is_left_open(tool: str, how: st
 def test_a_render_with_the_values_closes_what_was_left_open() -> None:
     """With --helm-render, and known values that switch the object off."""
     fleet, _ = load_fleet(transport := testing.FixtureTransport(two()))
-    plan = Plan(tuple(Chosen(rule, rule.default_options) for rule in RULES), workers=1)
+    plan = Plan(tuple(ChosenRule(rule, rule.default_options) for rule in RULES), workers=1)
     (ref,) = (app.ref for app in fleet.apps if app.name == "read")
     read, _ = load(
         transport, replace(fleet.by_ref[ref], resources=tuple(fleet.by_ref[ref].resources)), fleet, plan, states=True
@@ -143,7 +143,7 @@ def test_a_render_with_the_values_closes_what_was_left_open() -> None:
             made = without if values == {"common": {"create": False}} else base
             return made, made
 
-        (found,) = tried(fact, read, fleet, lambda app, fleet: (), lambda app: (), render).trials
+        (found,) = with_trials(fact, read, fleet, lambda app, fleet: (), lambda app: (), render).trials
         return found
 
     assert played([rest]) == replace(trial, why="", open="")
@@ -171,7 +171,7 @@ def test_a_third_application_that_may_still_want_the_object_keeps_the_fix_from_b
 
 
 def test_shards_come_to_the_same_verdict() -> None:
-    chosen = tuple(Chosen(rule, rule.default_options) for rule in RULES)
+    chosen = tuple(ChosenRule(rule, rule.default_options) for rule in RULES)
 
     def joined(*shards: tuple[int, int]) -> list[Any]:
         parts = []

@@ -14,7 +14,16 @@ from msgspec import structs
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.application.resource import ManagedResource
-from argolint.gate.delta import Delta, Edited, delta, only_regenerated, overlap, settled, unnamed, with_value
+from argolint.gate.delta import (
+    Delta,
+    Edited,
+    delta,
+    only_regenerated,
+    overlap,
+    with_base_names,
+    with_base_values,
+    with_value,
+)
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
 from argolint.sources.rendered import MASKED, is_hook, rendered, tracked
@@ -287,7 +296,7 @@ def test_values_drawn_anew_are_taken_from_base() -> None:
         "/spec/template/metadata/annotations/checksum~1config",
         "/spec/template/spec/containers/0/image",
     )
-    masked = settled(head, base, {place: frozenset([where, "/spec/not/there"])})
+    masked = with_base_values(head, base, {place: frozenset([where, "/spec/not/there"])})
     assert delta(base, masked).changed[place].pointers == ("/spec/template/spec/containers/0/image",)
 
 
@@ -299,7 +308,7 @@ def test_an_object_whose_name_alone_is_drawn_anew_is_the_same_object() -> None:
 
     def names(before: str, after: Manifest) -> list[str]:
         base, head = rendered([job(before)], app, one), rendered([after], app, one)
-        return [k.name for k in unnamed(head, base).objects]
+        return [k.name for k in with_base_names(head, base).objects]
 
     assert names("migrate-x7k2p", job("migrate-q9d4z")) == ["migrate-x7k2p"]
     assert names("migrate-x7k2p", job("migrate-q9d4z", "x:2")) == ["migrate-q9d4z"]

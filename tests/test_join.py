@@ -13,7 +13,7 @@ import pytest
 from argolint import App, AppRef, Fact, Finding, Fix, Location, ResourceId, Rule
 from argolint.application.app import app_from_list
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen
+from argolint.engine.plan import ChosenRule
 from argolint.engine.stamp import source_of, stamp
 from argolint.model import Edit, Failure, Note, Severity, Source
 from argolint.model.results import AppResult, Looked, finding_order
@@ -68,14 +68,14 @@ def test_the_source_is_the_first_one_that_renders_something(
 def test_the_users_severity_wins_then_the_findings_own_then_the_rules(
     wanted: Severity | None, stated: Severity | None, expected: str
 ) -> None:
-    signed = stamp(Finding("seen", Location(WEB), severity=stated), Chosen(rule(), None, wanted), None, "k")
+    signed = stamp(Finding("seen", Location(WEB), severity=stated), ChosenRule(rule(), None, wanted), None, "k")
     assert (signed.rule, signed.family, signed.severity, signed.key) == ("twins", "ownership", expected, "k")
 
 
 def test_a_finding_stands_at_its_own_source_and_else_at_the_applications() -> None:
     web = app({"repoURL": REPO, "path": "web"})
     own = Source("https://git.example.com/other.git", "main", "x")
-    chosen = Chosen(rule(), None)
+    chosen = ChosenRule(rule(), None)
     assert stamp(Finding("seen", Location(web.ref), source=own), chosen, web).source == own
     assert stamp(Finding("seen", Location(web.ref)), chosen, web).source == Source(REPO, "", "web")
     assert stamp(Finding("seen", Location(API)), chosen, web).source is None, "another application's"
@@ -128,7 +128,7 @@ def test_a_fleet_wide_rule_gets_its_key_facts_and_options_and_gives_no_secret_of
     fix = Fix("Set it", "manifest", "", Edit("text", f"the password is {SECRET}"))
     manifest = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "db"}, "stringData": {"password": SECRET}}
     facts = [Fact("db", ref, {"manifest": manifest}) for ref in (WEB, API)]
-    chosen = Chosen(rule(collect=lambda *_: (), join=say), "options")
+    chosen = ChosenRule(rule(collect=lambda *_: (), join=say), "options")
     outcome = join([result(WEB, facts[0]), result(API, facts[1])], [chosen])
     (found,) = outcome.findings
     assert (found.at.app, found.rule, found.key) == (API, "twins", "db")
@@ -143,7 +143,7 @@ def test_a_fleet_wide_rule_that_crashes_is_a_failure_without_their_secrets() -> 
         raise ValueError(SECRET)
 
     manifest = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "db"}, "stringData": {"password": SECRET}}
-    chosen = Chosen(rule(collect=lambda *_: (), join=crash), None)
+    chosen = ChosenRule(rule(collect=lambda *_: (), join=crash), None)
     (failure,) = join([result(WEB, Fact("db", WEB, {"manifest": manifest}))], [chosen]).failures
     assert (failure.stage, failure.rule, failure.app) == ("join", "twins", None)
     assert "ValueError" in failure.error

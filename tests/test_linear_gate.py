@@ -11,10 +11,10 @@ import pytest
 
 from argolint.application.application_sets import Controller
 from argolint.application.fleet import Fleet
-from argolint.gate.candidates import Candidate, by_files
+from argolint.gate.candidates import Candidate, candidate_files
 from argolint.gate.declared import declared
-from argolint.gate.generated import Tree, Trees, of_sets
-from argolint.gate.projects import _unjudged
+from argolint.gate.generated import Tree, Trees, generated_change
+from argolint.gate.projects import _unjudged_fields
 from argolint.model import Object
 from argolint.relations.names import mentions
 from argolint.sources.git import Entry, Git
@@ -87,12 +87,12 @@ def test_a_kustomization_is_followed_in_a_time_that_grows_with_it(top: Path, wha
     clone.derived(
         "warm",
         ("HEAD",),
-        lambda: by_files(Candidate(app(KUSTOMIZE, "w200")(""), (1,)), ["a"], clone, ("HEAD",), REPO, "main"),
+        lambda: candidate_files(Candidate(app(KUSTOMIZE, "w200")(""), (1,)), ["a"], clone, ("HEAD",), REPO, "main"),
     )
 
     def read(n: int) -> None:
         one = app(KUSTOMIZE, f"w{n}")("")
-        by_files(Candidate(one, (1,)), ["docs/a"], clone, ("HEAD",), REPO, "main")
+        candidate_files(Candidate(one, (1,)), ["docs/a"], clone, ("HEAD",), REPO, "main")
 
     assert _growth(read, sizes[0]) < MOST_GROWTH
 
@@ -103,7 +103,7 @@ def test_values_files_and_changed_files_cost_what_they_are_many(top: Path) -> No
 
     def values(n: int) -> None:
         one = app({}, helm={"valueFiles": [f"../x{i}/*.yaml" for i in range(n)]})("")
-        by_files(Candidate(one, (1,)), [f"x{i}/a" for i in range(n)], clone, ("HEAD",), REPO, "main")
+        candidate_files(Candidate(one, (1,)), [f"x{i}/a" for i in range(n)], clone, ("HEAD",), REPO, "main")
 
     assert _growth(values, 200) < MOST_GROWTH
 
@@ -118,7 +118,9 @@ def test_generators_and_projects_cost_what_they_are_long() -> None:
         return Tree(Git(Path()), REPO, "main", dict.fromkeys(files, Entry("100644", "")))
 
     def sets(given: Object, files: Sequence[str]) -> None:
-        of_sets(_set(**given), (), (), Trees(tree(files), tree([*files, "envs/new/a"]), ["envs/new/a"]), Controller)
+        generated_change(
+            _set(**given), (), (), Trees(tree(files), tree([*files, "envs/new/a"]), ["envs/new/a"]), Controller
+        )
 
     def files(n: int) -> None:
         sets({"files": [{"path": f"e{i}/*.json"} for i in range(n)]}, [f"e{i}/a.yaml" for i in range(n)])
@@ -128,7 +130,7 @@ def test_generators_and_projects_cost_what_they_are_long() -> None:
 
     def project(n: int) -> None:
         kinds = [{"group": "a", "kind": f"K{i}"} for i in range(n)]
-        _unjudged({"clusterResourceWhitelist": kinds}, {"clusterResourceWhitelist": kinds[::-1]})
+        _unjudged_fields({"clusterResourceWhitelist": kinds}, {"clusterResourceWhitelist": kinds[::-1]})
 
     assert _growth(files, 200) < MOST_GROWTH
     assert _growth(folders, 200) < MOST_GROWTH

@@ -39,7 +39,7 @@ def workload(writer: str = SCALER, **spec: Any) -> dict[str, Any]:
 
 def lost(before: Any, live: Any, synced: Any, *paths: str) -> list[str]:
     after = {**before, "spec": {k: v for k, v in before["spec"].items() if f"/spec/{k}" not in paths}}
-    return list(losses.lost(removal(*paths), before, after, live, synced))
+    return list(losses.lost_fields(removal(*paths), before, after, live, synced))
 
 
 PAUSED, REPLICAS = "/spec/paused", "/spec/replicas"
@@ -87,26 +87,30 @@ def test_an_item_of_a_list_is_followed_by_its_name() -> None:
     path = "/spec/containers/0/image"
     before, after = containers(("web", "web:1")), containers(("web", None))
     live = containers(("sidecar", "mesh:1"), ("web", "web:2"))
-    assert list(losses.lost(removal(path), before, after, live, live)) == []
+    assert list(losses.lost_fields(removal(path), before, after, live, live)) == []
     gone = containers(("web", None), ("sidecar", "mesh:1"))
-    assert list(losses.lost(removal(path), before, after, live, gone)) == [path]
-    assert list(losses.lost(removal(path), before, after, containers(("sidecar", "mesh:1")), gone)) == []
+    assert list(losses.lost_fields(removal(path), before, after, live, gone)) == [path]
+    assert list(losses.lost_fields(removal(path), before, after, containers(("sidecar", "mesh:1")), gone)) == []
     twice = containers(("web", "a"), ("web", "b"))
-    assert list(losses.lost(removal(path), before, after, twice, gone)) == [], "two of one name: nobody knows which"
+    assert list(losses.lost_fields(removal(path), before, after, twice, gone)) == [], (
+        "two of one name: nobody knows which"
+    )
 
 
 def test_an_item_without_a_name_is_followed_by_its_index() -> None:
     path = "/spec/rules/1/host"
     before, after = ({"spec": {"rules": [{"host": "a"}, {"host": h} if h else {}]}} for h in ("b", None))
     live = {"spec": {"rules": [{"host": "a"}, {"host": "c"}]}}
-    assert list(losses.lost(removal(path), before, after, live, {"spec": {"rules": [{"host": "a"}, {}]}})) == [path]
+    assert list(losses.lost_fields(removal(path), before, after, live, {"spec": {"rules": [{"host": "a"}, {}]}})) == [
+        path
+    ]
     shorter = {"spec": {"rules": [{"host": "a"}]}}
-    assert list(losses.lost(removal(path), before, after, shorter, shorter)) == []
+    assert list(losses.lost_fields(removal(path), before, after, shorter, shorter)) == []
 
 
 def test_what_the_server_owns_and_whole_items_are_meant_to_go() -> None:
     paths = ("/metadata/uid", "/status/phase", "/spec/containers/0", PAUSED)
-    assert losses.given_up(removal(*paths)) == (PAUSED,)
+    assert losses.removed_pointers(removal(*paths)) == (PAUSED,)
 
 
 def applied(spec: dict[str, Any], kind: str = "Deployment", **live: Any) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def applied(spec: dict[str, Any], kind: str = "Deployment", **live: Any) -> dict
 def test_a_field_is_taken_out_of_the_last_applied_configuration_and_nothing_else() -> None:
     before = {"spec": {"replicas": 2, "paused": True, "containers": [{"name": "web", "image": "web:1"}]}}
     last = {"replicas": 1, "paused": True, "containers": [{"name": "mesh"}, {"name": "web", "image": "web:1"}]}
-    found = losses.unapplied(applied(last, replicas=4), before, (REPLICAS, "/spec/containers/0/image"))
+    found = losses.without_last_applied(applied(last, replicas=4), before, (REPLICAS, "/spec/containers/0/image"))
     assert found is not None
     live, places = found
     assert places == (REPLICAS, "/spec/containers/1/image")
@@ -133,11 +137,13 @@ def test_a_field_is_taken_out_of_the_last_applied_configuration_and_nothing_else
 
 def test_there_is_no_step_where_the_last_applied_configuration_does_not_help() -> None:
     before = {"spec": {"replicas": 2, "paused": True}}
-    assert losses.unapplied(workload(replicas=4), before, (REPLICAS,)) is None, "there is none"
-    assert losses.unapplied(applied({"paused": True}, replicas=4), before, (REPLICAS,)) is None, "it lacks the field"
+    assert losses.without_last_applied(workload(replicas=4), before, (REPLICAS,)) is None, "there is none"
+    assert losses.without_last_applied(applied({"paused": True}, replicas=4), before, (REPLICAS,)) is None, (
+        "it lacks the field"
+    )
     secret = applied({"replicas": 2}, kind="Secret")
-    assert losses.unapplied(secret, before, (REPLICAS,)) is None, "it is masked"
-    assert losses.unapplied(applied({"replicas": 2}), before, (REPLICAS, PAUSED)) is None, "one of two"
+    assert losses.without_last_applied(secret, before, (REPLICAS,)) is None, "it is masked"
+    assert losses.without_last_applied(applied({"replicas": 2}), before, (REPLICAS, PAUSED)) is None, "one of two"
 
 
 def test_the_step_is_a_command_that_can_be_pasted() -> None:
@@ -148,14 +154,17 @@ def test_the_step_is_a_command_that_can_be_pasted() -> None:
         " 'del(.spec.replicas, .spec.template.spec.containers[1].image, .metadata.annotations[\"a.b/c\"])'"
         " | kubectl apply set-last-applied -n shop -f -"
     )
-    assert losses.step(app(), web, places) == (command,)
+    assert losses.last_applied_commands(app(), web, places) == (command,)
     healing = app(automated={"selfHeal": True})
-    assert losses.step(healing, web, places) == ("argocd app set argocd/web --self-heal=false", command)
+    assert losses.last_applied_commands(healing, web, places) == (
+        "argocd app set argocd/web --self-heal=false",
+        command,
+    )
 
 
 def test_the_step_of_a_cluster_wide_object_names_no_namespace() -> None:
     role = ResourceId("rbac.authorization.k8s.io", "ClusterRole", "", "reader", "v1", CLUSTER)
-    (command,) = losses.step(app(), role, ("/x.y/0",))
+    (command,) = losses.last_applied_commands(app(), role, ("/x.y/0",))
     assert command == (
         "set -o pipefail; kubectl apply view-last-applied clusterrole.rbac.authorization.k8s.io reader -o json"
         " | jq 'del(.[\"x.y\"][0])' | kubectl apply set-last-applied -f -"

@@ -7,28 +7,28 @@ from pathlib import Path
 from argolint import testing
 from argolint.model import Edit, Fix, Need
 from argolint.plugins import load_rules
-from argolint.proof.needs import fitted
+from argolint.proof.needs import fitted_fix
 
 OPTION = Fix("Compare", "application", "", Edit("yaml", "metadata:\n  annotations: {x: ServerSideDiff=true}\n"))
 TOLD = Fix("Allow", "application", "", Edit("text", "any words"), needs=(Need("argocd", "2.13"),))
 
 
 def test_what_an_edit_says_tells_what_it_needs() -> None:
-    later, works = fitted(OPTION, ("v2.9.3+abc",))
+    later, works = fitted_fix(OPTION, ("v2.9.3+abc",))
     assert (later.title, later.edit.kind, works) == (
         "After an upgrade of Argo CD to 2.10 or later: compare",
         "text",
         False,
     )
     assert later.unverified == "it needs Argo CD 2.10, and this is v2.9.3+abc"
-    assert fitted(OPTION, ("v3.5.1",)) == (OPTION, True)
-    assert fitted(OPTION, ("",))[0].caveat == "needs Argo CD 2.10 or later"
+    assert fitted_fix(OPTION, ("v3.5.1",)) == (OPTION, True)
+    assert fitted_fix(OPTION, ("",))[0].caveat == "needs Argo CD 2.10 or later"
 
 
 def test_a_need_that_a_fix_names_counts_beside_it() -> None:
-    assert not fitted(TOLD, ("v2.12.9",))[1]
-    assert fitted(TOLD, ("v2.13.0",))[1]
-    assert fitted(TOLD, ("v3.0.0", "v2.5.2"))[0].unverified == "it needs Argo CD 2.13, and this is v2.5.2"
+    assert not fitted_fix(TOLD, ("v2.12.9",))[1]
+    assert fitted_fix(TOLD, ("v2.13.0",))[1]
+    assert fitted_fix(TOLD, ("v3.0.0", "v2.5.2"))[0].unverified == "it needs Argo CD 2.13, and this is v2.5.2"
 
 
 def test_a_fix_that_the_server_is_too_old_for_is_for_after_its_upgrade() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from argolint.engine import pipeline as lint
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.model.stats import Stats
 from argolint.plugins import load_rules
 from argolint.reports import assemble
@@ -36,7 +36,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     """(set, phases, the family's report) of each recorded phase; renders are laid over the phase after them."""
     name, phase, layers = request.param
     t = SnapshotTransport([recording(f"{name}/{p}") for p in (phase, *layers)])
-    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
     part = lint.collect(t, Plan(chosen))
     ids = frozenset(r.id for r in RULES)
     outcome = lint.conclude(part, chosen, Suppressions(known_rules=ids, now=t.now()))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism._shapes import alike, both_random
+from argolint_rules.nondeterminism._shapes import are_both_random, look_alike
 from hypothesis import given
 
 from argolint.errors import NotRecorded, UsageError
@@ -312,8 +312,8 @@ DRAWS = [
 @pytest.mark.parametrize("hashes", [True, False])
 def test_masks_look_drawn_where_the_values_do(one: str, other: str, hashes: bool) -> None:
     masks = [mask(value, b"key") for value in (one, other)]
-    assert both_random(*masks, hashes=hashes) == both_random(one, other, hashes=hashes)
-    assert alike(*masks) == alike(one, other)
+    assert are_both_random(*masks, hashes=hashes) == are_both_random(one, other, hashes=hashes)
+    assert look_alike(*masks) == look_alike(one, other)
     assert all(MASK.fullmatch(found) for found in masks)
     assert mask(one, b"key") == masks[0] != mask(one, b"other key")
 

@@ -19,7 +19,7 @@ from argolint.engine import pipeline as lint
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
 from argolint.redaction.findings import NOT_PRINTED, Known, guarded, secrets_of
@@ -86,7 +86,7 @@ def chain_of(data: Mapping[str, Any]) -> str:
     """What `why` tells of the application, of its objects and of each field that differs, in both forms."""
     t = FixtureTransport(data)
     fleet, _ = load_fleet(t)
-    plan = Plan(tuple(Chosen(r, r.default_options) for r in RULES), workers=1, manifests=True)
+    plan = Plan(tuple(ChosenRule(r, r.default_options) for r in RULES), workers=1, manifests=True)
     app, _ = load(t, fleet.apps[0], fleet, plan, states=True)
     found = join([inspect(app, fleet, plan.rules)], plan.rules).findings
     asked = [why.Target(), *(why.Target(f"{r.kind}/{r.name}") for r in app.resources)]
@@ -264,7 +264,7 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     drifted = fixture(logins, {**logins, "spec": {"users": {"b": "admin"}}}).data["apps"][0]
     data.data["apps"].append({**drifted, "name": "users"})
     server = {"settings": {"url": f"https://ci:{SECRET}@cd.example.com/"}}
-    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
     plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
     part = lint.collect(FixtureTransport({**data.data, "server": server}), plan)
     file = lint.to_json(part).decode()
@@ -430,7 +430,7 @@ def test_a_shard_holds_no_secret_and_still_tells_equal_ones(other: str, cause: s
         return {"name": name, "resources": [{"desired": desired, "live": desired}], "status": {"history": [{"id": 1}]}}
 
     t = FixtureTransport({"about": "made in a test", "apps": [app("one", SECRET), app("two", other)]})
-    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
     parts = [lint.collect(t, Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
     files = [lint.to_json(part) for part in parts]
     assert not any(value.encode() in file for file in files for value in (SECRET, other))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism._renamed import random_name, shapes
+from argolint_rules.nondeterminism._renamed import is_random_rename, name_shapes
 
 from argolint import testing
 from argolint.plugins import load_rules
@@ -23,8 +23,8 @@ from argolint.plugins import load_rules
     ],
 )
 def test_a_time_or_a_random_word_in_a_name(one: str, other: str) -> None:
-    assert random_name(one, other)
-    assert set(shapes(one)) & set(shapes(other))
+    assert is_random_rename(one, other)
+    assert set(name_shapes(one)) & set(name_shapes(other))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_time_or_a_random_word_in_a_name(one: str, other: str) -> None:
     ],
 )
 def test_a_counter_a_version_or_another_word_is_none(one: str, other: str) -> None:
-    assert not (random_name(one, other) and set(shapes(one)) & set(shapes(other)))
+    assert not (is_random_rename(one, other) and set(name_shapes(one)) & set(name_shapes(other)))
 
 
 def _found(tmp_path: Path, wanted: list[str], live: list[str], synced: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from argolint.application.app import App, app_from_list
 from argolint.model import AppRef, Edit, Finding, Fix, Location, Related, ResourceId, ResourceKey, Symptom, Want
-from argolint.proof.renders import is_named, named_by, regenerated, render_again
+from argolint.proof.renders import is_named, places_named, regenerated_places, render_again
 
 CLUSTER = "https://kubernetes.default.svc"
 
@@ -37,21 +37,21 @@ def key(kind: str, name: str, namespace: str = "") -> ResourceKey:
 def test_two_renders_differ_in_fields_and_in_the_names_of_objects_that_only_one_holds() -> None:
     one = [manifest("Secret", "db", password="a", user="u"), manifest("Job", "seed-x1")]
     two = [manifest("Secret", "db", password="b", user="u"), manifest("Job", "seed-x2")]
-    assert regenerated((one, two), app()) == {
+    assert regenerated_places((one, two), app()) == {
         (key("Secret", "db"), "/data/password"),
         (key("Job", "seed-x1"), "/metadata/name"),
         (key("Job", "seed-x2"), "/metadata/name"),
     }
-    assert regenerated((one, one), app()) == set()
+    assert regenerated_places((one, one), app()) == set()
 
 
 def test_an_object_without_a_namespace_stands_where_the_application_lists_it() -> None:
     listed = app({"kind": "Secret", "name": "db", "namespace": "shop", "version": "v1", "status": "Synced"})
     one, two = [manifest("Secret", "db", a="1")], [manifest("Secret", "db", a="2")]
-    assert regenerated((one, two), listed) == {(key("Secret", "db", "shop"), "/data/a")}
-    assert regenerated((one, two), app()) == {(key("Secret", "db"), "/data/a")}, "it is not listed there"
+    assert regenerated_places((one, two), listed) == {(key("Secret", "db", "shop"), "/data/a")}
+    assert regenerated_places((one, two), app()) == {(key("Secret", "db"), "/data/a")}, "it is not listed there"
     own = [manifest("Secret", "db", "other", a="1")], [manifest("Secret", "db", "other", a="2")]
-    assert regenerated(own, listed) == {(key("Secret", "db", "other"), "/data/a")}
+    assert regenerated_places(own, listed) == {(key("Secret", "db", "other"), "/data/a")}
 
 
 DB, CACHE = key("Secret", "db", "shop"), key("Secret", "cache", "shop")
@@ -103,5 +103,5 @@ def test_a_finding_names_its_place_its_changes_and_related_objects_of_its_own_ap
         explains=(Symptom("change", job.key, "/spec/x"), Symptom("health", job.key, "/spec/y")),
         related=(Related(web.ref, job, "/spec/z"), Related(other, job, "/spec/not-ours"), Related(web.ref, None)),
     )
-    assert named_by(finding, web) == {(secret.key, "/data/a"), (job.key, "/spec/x"), (job.key, "/spec/z")}
-    assert named_by(Finding(message="", at=Location(web.ref)), web) == set()
+    assert places_named(finding, web) == {(secret.key, "/data/a"), (job.key, "/spec/x"), (job.key, "/spec/z")}
+    assert places_named(Finding(message="", at=Location(web.ref)), web) == set()

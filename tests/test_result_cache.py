@@ -10,7 +10,7 @@ import pytest
 
 from argolint import App, Finding, Fleet, Location
 from argolint.application.rule import Check, Rule
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.questions import entry_mark
 from argolint.engine.result_cache import ResultCache
 from argolint.model import ResourceKey
@@ -38,7 +38,7 @@ class Looks:
         self.times = 0
         self.clock = Clock()
         self._kept = ResultCache(max_age_s=900, least_age_s=60, clock=self.clock)
-        self._plan = Plan((Chosen(_rule(check), None),))
+        self._plan = Plan((ChosenRule(_rule(check), None),))
         self._t = FixtureTransport({"about": "x", "apps": [{"name": "a"}]})
 
     def at(self, found: Fleet, ahead_s: float = 0.0) -> int:
@@ -133,7 +133,7 @@ def test_nothing_grows_too_old_before_the_next_list() -> None:
 
 def test_a_failure_never_stands() -> None:
     looks = Looks(lambda app, fleet: 0)
-    looks._plan = Plan((Chosen(_rule(_crashes), None),))
+    looks._plan = Plan((ChosenRule(_rule(_crashes), None),))
     for _ in range(2):
         looks._kept.begin(found := fleet(app("a", role("x"))))
         result = looks._kept.look(looks._t, found.apps[0], found, looks._plan)

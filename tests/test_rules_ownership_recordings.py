@@ -13,13 +13,13 @@ from argolint import Finding, Fleet, ResourceId
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse
 from tests.conftest import PHASES, recording
 
-RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")
+RULES = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")
 FAMILY = frozenset(chosen.rule.id for chosen in RULES)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from argolint_rules.ownership._switches import switches
+from argolint_rules.ownership._switches import chart_switches
 from argolint_rules.shared.charts import releases
 
 from argolint.application.app import app_from_list
@@ -35,7 +35,7 @@ def offered(chart: str, repo: str, version: str, release: str, group: str, kind:
     app = app_from_list(
         raw, server="", cluster="https://kubernetes.default.svc", control_plane="argocd", observed_at=now
     )
-    found = switches(app, app.resources[0], releases(app))
+    found = chart_switches(app, app.resources[0], releases(app))
     return found[0] if found else {}
 
 

@@ -23,7 +23,7 @@ from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.relations.operator_version import OperatorVersion, operator_version, parse, text
 from argolint.values.knowledge import load
@@ -348,11 +348,11 @@ def test_an_excerpt_holds_what_means_the_cause() -> None:
     text = "http call failed: AADSTS7000215: Invalid client secret provided. " + "Trace ID: 0 " * 30
     found = sync_error.classify(text)
     assert found is not None
-    said = sync_error.sentence("SecretStore kv", "its provider refuses it", "", found.text, found.deciding)
+    said = sync_error.finding_sentence("SecretStore kv", "its provider refuses it", "", found.text, found.deciding)
     assert "AADSTS7000215" in said
     assert len(said.split()) <= 25
     wrapped = "could not do it: " * 20 + "dial tcp: lookup vault: no such host"
-    assert "lookup vault: no such host" in sync_error.sentence("SecretStore kv", "it is away", "", wrapped)
+    assert "lookup vault: no such host" in sync_error.finding_sentence("SecretStore kv", "it is away", "", wrapped)
 
 
 def test_a_text_of_the_other_stage_is_no_answer() -> None:
@@ -361,7 +361,7 @@ def test_a_text_of_the_other_stage_is_no_answer() -> None:
 
 def test_the_requests_own_id_is_left_out() -> None:
     error = "https response error StatusCode: 400, RequestID: 0f3c2b9e-2f4f-4b60-9d5c-3b1a0a6e8c11, api error X"
-    assert sync_error.clean(error) == "https response error StatusCode: 400, api error X"
+    assert sync_error.cleaned_text(error) == "https response error StatusCode: 400, api error X"
 
 
 def test_force_sync_is_offered_only_where_it_works() -> None:
@@ -696,7 +696,7 @@ def test_six_hundred_healthy_external_secrets_cost_no_request_beyond_the_states(
     rules = [r for r in load_rules().values() if r.family == "secrets"]
     fleet, _ = load_fleet(t)
     before = t.stats.requests
-    plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1)
+    plan = Plan(tuple(ChosenRule(r, r.default_options) for r in rules), workers=1)
     results = list(engine.run(t, fleet, plan))
     assert sum(r.resources for r in results) == 600
     assert [f.message for f in join(results, plan.rules).findings] == []

@@ -12,7 +12,7 @@ from argolint import Finding
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse
@@ -26,7 +26,7 @@ def findings(phase: str) -> tuple[Finding, ...]:
     """What the rules of this family say of a phase."""
     t = SnapshotTransport([recording(phase)])
     fleet, _ = load_fleet(t)
-    rules = tuple(Chosen(rule, rule.default_options) for rule in FAMILY.values())
+    rules = tuple(ChosenRule(rule, rule.default_options) for rule in FAMILY.values())
     return join(engine.run(t, fleet, Plan(rules, workers=2)), rules).findings
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from argolint import App, Finding, Symptom
-from argolint.engine.load import _read
+from argolint.engine.load import _with_states_and_tree
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse
@@ -25,7 +25,7 @@ def checked(phase: str) -> tuple[tuple[App, ...], tuple[Finding, ...]]:
     """Every application with its states, and the findings of every rule."""
     t = SnapshotTransport([recording(phase)])
     fleet, findings = in_depth(phase)
-    return tuple(_read(t, app, fleet, []) for app in fleet.apps), findings
+    return tuple(_with_states_and_tree(t, app, fleet, []) for app in fleet.apps), findings
 
 
 def told(phase: str, app: App) -> Iterator[Finding]:

@@ -351,7 +351,7 @@ def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
     ],
 )
 def test_the_scheduler_is_understood(message: str, cause: str) -> None:
-    assert _pods.scheduling(message)[0] == cause
+    assert _pods.scheduling_cause(message)[0] == cause
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_what_the_pods_ask_for_decides_between_taint_and_selector(workload: dict
         "0/4 nodes are available: 1 node(s) had untolerated taint {dedicated: batch}, "
         "3 node(s) didn't match Pod's node affinity/selector."
     )
-    assert _pods.scheduling(message, workload)[0] == cause
+    assert _pods.scheduling_cause(message, workload)[0] == cause
 
 
 @pytest.mark.parametrize(
@@ -827,7 +827,7 @@ def test_the_innermost_message_is_what_a_person_must_read() -> None:
     ],
 )
 def test_refusals_have_advice_of_their_own(message: str, topic: str) -> None:
-    found = _failures.refusal(message)
+    found = _failures.refusal_match(message)
     assert found is not None
     assert found.entry.advice == topic
 
@@ -967,7 +967,7 @@ def test_an_operation_that_waits_to_retry_has_failed_and_awaits_nothing() -> Non
     ],
 )
 def test_replicas_that_satisfy_a_budget(demanded: object, expected: int, enough: int) -> None:
-    assert pdb_blocks._enough(demanded, expected) == enough
+    assert pdb_blocks._enough_pods(demanded, expected) == enough
 
 
 def test_credentials_of_urls_are_in_no_excerpt() -> None:

@@ -14,15 +14,15 @@ from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.errors import UsageError
 from argolint.gate import written as manifests
-from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
+from argolint.gate.candidates import Candidate, candidate_files, candidates, usual_base
 from argolint.gate.change import Change
 from argolint.gate.declared import declared
 from argolint.gate.delta import Delta, Edited
-from argolint.gate.generated import unseen
+from argolint.gate.generated import unseen_set_notes
 from argolint.gate.own_settings import own_settings
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.touched import Touched
-from argolint.gate.written import edits_of, written
+from argolint.gate.written import application_edits, written
 from argolint.model import ResourceKey
 from argolint.sources.git import Git
 from argolint.values import same_repository
@@ -146,7 +146,7 @@ WEB = app("web", source("web"))
 
 
 def read(candidate: Candidate, changed: Sequence[str], clone: Path) -> tuple[str, ...]:
-    return by_files(candidate, changed, Git(clone), ("main", "feature"), REPO, "main").files
+    return candidate_files(candidate, changed, Git(clone), ("main", "feature"), REPO, "main").files
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
         (clone / name).symlink_to(target)
     commit(clone, files)
     change = Change(REPO, "feature", "main", Git(clone))
-    made = edits_of(written(change, "main"), fleet(WEB))
+    made = application_edits(written(change, "main"), fleet(WEB))
     told = [*made.notes, *(f.error for f in made.failures)]
     assert len(told) == len(notes)
     assert all(note in one for note, one in zip(notes, told, strict=True))
@@ -386,7 +386,7 @@ def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None
     commit(clone, {})
     git(clone, "branch", "--force", "main")
     commit(clone, {"docs/new.txt": NEW_APP})
-    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert made.notes == (NOT_RENDERED,)
 
 
@@ -396,7 +396,7 @@ def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) ->
     (clone / "kept.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     git(clone, "add", "new.yaml", "kept.yaml")
     git(clone, "commit", "--message", "elsewhere")
-    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert [f.error.partition(", ")[0] for f in made.failures] == [
         "kept.yaml is kept in Git LFS",
         "new.yaml leads into a submodule",
@@ -408,7 +408,7 @@ def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) ->
 def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -> None:
     one, other = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
     commit(clone, {"web.yaml": "---\n".join((one, other)[::order])})
-    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert [f.error for f in made.failures] == [
         "Application argocd/web: the change holds several manifests of it that differ, and only one of them is judged"
     ]
@@ -417,7 +417,7 @@ def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
-    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert len(made.notes) == 1
     assert "apps/1.yaml and 2 more files were not read" in failure.error
@@ -443,7 +443,7 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
     assert read(below, changed_paths(clone), clone) == ("part",)
-    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert failure.error == (
         "part is another version of a submodule, whose files are not read, so Applications in it are not judged"
@@ -491,9 +491,9 @@ def test_application_sets_that_are_not_shown_are_said_with_their_applications() 
             "metadata": {**WEB.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "envs"}]},
         }
     )
-    (line,) = unseen(fleet(owned), [owned, WEB])
+    (line,) = unseen_set_notes(fleet(owned), [owned, WEB])
     assert line.startswith("argocd/web: made by an ApplicationSet that the account does not see")
-    assert not list(unseen(replace(fleet(owned), application_sets=(made_by({}),)), [owned]))
+    assert not list(unseen_set_notes(replace(fleet(owned), application_sets=(made_by({}),)), [owned]))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from argolint import testing
-from argolint.engine.plan import Chosen
+from argolint.engine.plan import ChosenRule
 from argolint.plugins import load_rules
 from argolint.reports.document import to_json
 from argolint.reports.formats import Style
@@ -230,7 +230,7 @@ def test_a_fleet_above_the_limit_is_read_for_traffic_only_with_deep() -> None:
         data = {"about": "x", "apps": [wrong, *({"name": f"a{i}"} for i in range(count))]}
         fleet, _ = load_fleet(testing.FixtureTransport(data))
         app = next(a for a in fleet.apps if a.name == "shop")
-        rules = [Chosen(RULES[rule], RULES[rule].default_options) for rule in TRAFFIC]
+        rules = [ChosenRule(RULES[rule], RULES[rule].default_options) for rule in TRAFFIC]
         assert needs_states(app, fleet, rules) is expected
 
 

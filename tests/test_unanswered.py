@@ -15,7 +15,7 @@ from argolint import testing
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import SEVERITIES, Finding
 from argolint.model.fingerprint import fingerprint
 from argolint.model.results import Outcome
@@ -147,7 +147,7 @@ def _of_impersonation(version: str, *, on: bool) -> tuple[tuple[str, ...], list[
     app = {"name": "shop", "status": {"health": {"status": "Progressing"}}, "resources": [held]}
     t = Impersonating({"server": {"version": version, "settings": {"impersonationEnabled": on}}, "apps": [app]})
     fleet, _ = load_fleet(t)
-    chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    chosen = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
     outcome = join(engine.run(t, fleet, Plan(chosen, workers=1)), chosen)
     return fleet.remarks, [f.hint for f in outcome.failures if f.stage == "events"]
 

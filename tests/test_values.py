@@ -150,7 +150,7 @@ def _amount(text: str) -> Fraction:
 @given(st.text("0123456789.eE+-numkKMGTPi ", max_size=20))
 def test_any_text_is_a_quantity_or_stays_as_it_is(text: str) -> None:
     assert isinstance(quantity(text), str)
-    assert amount(text) is None or grammar.same_quantity(text, text) in (True, False)
+    assert amount(text) is None or grammar.is_same_quantity(text, text) in (True, False)
 
 
 def test_remarks_are_joined_by_semicolons_and_the_last_keeps_its_full_stop() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from argolint.cli import session as common
 from argolint.cli.demo import RECORDING
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.servers import Source
@@ -54,7 +54,7 @@ QUICK = Times(
     last_retry_s=0.2,
     idle_s=60.0,
 )
-_GIVEN = Given(quiet=True, color="never", workers=1)
+_GIVEN = CommandOptions(quiet=True, color="never", workers=1)
 
 
 class World:
@@ -71,12 +71,12 @@ class World:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
     def collect(self, ways: Ways, *, whole: bool) -> CheckResult:
-        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()), ways)
+        part, _ = collect(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
         return CheckResult(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
-        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()))
+        part, _ = collect(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()))
         return common.conclude(part, self.run)
 
 

@@ -59,7 +59,7 @@ class World:
         self.run = prepare(self.given)
         monkeypatch.setattr(serve, "_say", self.lines.append)
         follower = serve._followers(self.run, self.given, None, TIMES)
-        self.checker = Checker(_never, serve._nothing(self.given), 3600, Style(), self.lines.append, follower)
+        self.checker = Checker(_never, serve._empty_report(self.given), 3600, Style(), self.lines.append, follower)
 
     def fresh(self) -> Report:
         return common.conclude(collect(self.run, self.given)[0], self.run)

@@ -26,7 +26,7 @@ def report(*marks: str, at: datetime = NOON, complete: bool = True) -> document.
 
 
 def keep(folder: Path, made: document.Report, asked: str = "all") -> str:
-    return whats_new.news(made, asked, folder, offline=False)
+    return whats_new.news_sentence(made, asked, folder, offline=False)
 
 
 def test_the_first_check_says_nothing_and_the_next_day_says_what_is_new_and_gone(tmp_path: Path) -> None:
@@ -55,7 +55,9 @@ def test_other_questions_and_other_servers_are_not_compared(tmp_path: Path) -> N
     assert keep(tmp_path, report("b"), asked="secrets only") == ""
     other = msgspec.structs.replace(report("b"), servers=(document.Server("https://other.example.com", "v3", 1),))
     assert keep(tmp_path, other) == ""
-    assert whats_new.news(report("b"), "all", tmp_path, offline=True) == "", "a snapshot is none of the live checks"
+    assert whats_new.news_sentence(report("b"), "all", tmp_path, offline=True) == "", (
+        "a snapshot is none of the live checks"
+    )
 
 
 def test_an_incomplete_report_is_neither_compared_nor_kept(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from argolint.cli.group import cli
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import UsageError
 from argolint.plugins import load_rules
 from argolint.reports import chain as why
 from argolint.reports.formats import Style, narrative
 from tests.conftest import recording
 
-RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+RULES = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
 STYLE = Style(width=200)
 WAVE = "argocd.argoproj.io/sync-wave"
 

@@ -23,7 +23,7 @@ from argolint.application.rule import Rule
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.workers import processes
 from argolint.engine.workers.context import Context, decode
 from argolint.engine.workers.spec import Spec, plan_of, rule_specs
@@ -204,7 +204,7 @@ def test_one_shard_of_one_is_a_shard_and_where_it_goes_is_asked_before_anything_
 def collected(rule: Rule) -> pipeline.Part:
     """A check of twenty applications in two processes with this one rule."""
     t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
-    plan = Plan((Chosen(rule, rule.default_options),), workers=1)
+    plan = Plan((ChosenRule(rule, rule.default_options),), workers=1)
     return pipeline.collect(t, plan, look=processes.in_processes(2, lambda threads: never()))
 
 
@@ -300,7 +300,7 @@ def test_workers_that_cannot_start_are_not_started_for_ever() -> None:
 def test_a_worker_elsewhere_is_told_all_that_a_plan_says_of_how_to_look() -> None:
     decided_here = {"wanted", "workers", "shard", "local", "shown", "app_labels"}
     assert {field.name for field in fields(Plan)} - decided_here <= set(Spec.__struct_fields__)
-    rules = tuple(Chosen(r, r.default_options, "info") for r in load_rules().values())
+    rules = tuple(ChosenRule(r, r.default_options, "info") for r in load_rules().values())
     plan = Plan(rules, workers=3, deep=True, renders=True, manifests=True, timings=True)
     spec = Spec({}, "", rule_specs(plan), threads=3, deep=True, renders=True, manifests=True, timings=True)
     told = plan_of(decode_spec(msgspec.json.encode(spec)))
@@ -314,7 +314,7 @@ def test_a_result_that_is_no_json_is_the_failure_of_its_application() -> None:
     t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
     fleet, _ = load_fleet(t)
     one = rule(check)
-    context = Context(lambda: t, fleet, Plan((Chosen(one, None),), workers=1))
+    context = Context(lambda: t, fleet, Plan((ChosenRule(one, None),), workers=1))
     answer = decode(context.chunk([str(app.ref) for app in fleet.apps[2:5]]))
     assert [(r.ref.name, len(r.findings), [f.stage for f in r.failures]) for r in answer.results] == [
         ("app-02", 1, []),

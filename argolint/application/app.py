@@ -24,8 +24,8 @@ from argolint.application.resource import (
     T,
     Tree,
     health_of,
-    merged,
     tree_node,
+    with_states,
 )
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
@@ -148,7 +148,7 @@ class App:
             raw,
         )
 
-    def awaits(self, resource: ResourceId) -> bool:
+    def is_awaiting(self, resource: ResourceId) -> bool:
         """True if the running operation waits for this object."""
         awaited = self.operation.awaited if self.operation else None
         return awaited is not None and awaited.is_(resource)
@@ -307,10 +307,10 @@ class App:
         both = []
         for r in self.resources:
             key = (r.id.group, r.id.kind, r.id.namespace, r.id.name)
-            both.append(merged(r, states.pop(key, None), nodes.get(key), known))
+            both.append(with_states(r, states.pop(key, None), nodes.get(key), known))
         for key, state in states.items():  # not in the list (yet)
             listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
-            both.append(merged(listed, state, nodes.get(key), known))
+            both.append(with_states(listed, state, nodes.get(key), known))
         return replace(self, resources=tuple(both), tree=tree, read=True)
 
 

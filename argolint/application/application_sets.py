@@ -41,25 +41,25 @@ _DEEPEST = 8
 """Argo CD allows two levels."""
 
 
-def made(fleet: Fleet, raw: Object) -> Sequence[App]:
+def owned_applications(fleet: Fleet, raw: Object) -> Sequence[App]:
     """The Applications that a set owns, in the order of the fleet."""
-    return fleet.derive(_by_set).get((set_namespace(fleet, raw), text_at(raw, "metadata", "name")), ())
+    return fleet.derive(_applications_by_set).get((set_namespace(fleet, raw), text_at(raw, "metadata", "name")), ())
 
 
 def set_at(fleet: Fleet, namespace: str, name: str) -> Object | None:
-    return fleet.derive(_sets).get((namespace or fleet.control_plane, name))
+    return fleet.derive(_sets_by_name).get((namespace or fleet.control_plane, name))
 
 
 def maker(app: App, fleet: Fleet) -> Object | None:
     """The set that owns this Application; None if no such set is known."""
-    known = fleet.derive(_sets)
-    found = (known.get((app.ref.namespace, name)) for name in _owners(app))
+    known = fleet.derive(_sets_by_name)
+    found = (known.get((app.ref.namespace, name)) for name in _owner_sets(app))
     return next((raw for raw in found if raw is not None), None)
 
 
 def maker_or_name(app: App, fleet: Fleet) -> Object | None:
     """Like `maker`; if the account cannot see the set, an object with only its name."""
-    return maker(app, fleet) or next(({"metadata": {"name": name}} for name in _owners(app)), None)
+    return maker(app, fleet) or next(({"metadata": {"name": name}} for name in _owner_sets(app)), None)
 
 
 def preserves(raw: Object) -> bool:
@@ -100,7 +100,7 @@ def settings_want(fleet: Fleet) -> Want | None:
     return Want("peer", wanted, app=owner) if owner is not None else None
 
 
-def seen(app: App, fleet: Fleet) -> Controller:
+def controller_seen(app: App, fleet: Fleet) -> Controller:
     """The controller's settings in an application that was read: as its own object, or as the evidence of `settings_want`."""
     want = settings_want(fleet)
     if want is None or want.resource is None:
@@ -119,27 +119,27 @@ def controller_of(config: Object | None) -> Controller:
     return Controller(policy, override)
 
 
-def _owners(app: App) -> list[str]:
+def _owner_sets(app: App) -> list[str]:
     return sorted({str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == _KIND})
 
 
-def _sets(fleet: Fleet) -> Mapping[tuple[str, str], Object]:
+def _sets_by_name(fleet: Fleet) -> Mapping[tuple[str, str], Object]:
     found: dict[tuple[str, str], Object] = {}
     for raw in fleet.application_sets:
         found.setdefault((set_namespace(fleet, raw), text_at(raw, "metadata", "name")), raw)
     return found
 
 
-def _by_set(fleet: Fleet) -> Mapping[tuple[str, str], Sequence[App]]:
+def _applications_by_set(fleet: Fleet) -> Mapping[tuple[str, str], Sequence[App]]:
     found: dict[tuple[str, str], list[App]] = defaultdict(list)
     for app in fleet.apps:
-        for name in _owners(app):
+        for name in _owner_sets(app):
             found[app.ref.namespace, name].append(app)
     return found
 
 
-def speaker(fleet: Fleet, raw: Object) -> AppRef:
+def reporting_ref(fleet: Fleet, raw: Object) -> AppRef:
     """The place of a finding about a set: its first Application in order, else the set's own name."""
     project = text_at(raw, "spec", "template", "spec", "project") or "default"
     own = AppRef(set_namespace(fleet, raw), text_at(raw, "metadata", "name"), project, fleet.server)
-    return min((app.ref for app in made(fleet, raw)), default=own)
+    return min((app.ref for app in owned_applications(fleet, raw)), default=own)

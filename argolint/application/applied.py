@@ -29,8 +29,8 @@ def last_applied(resource: Resource) -> Object | None:
 
 def _applies_server_side(live: Object) -> bool:
     """True if Argo CD's own latest entry in managedFields is a server-side apply."""
-    mine = [found for found in managed_fields.managers(live) if by_argocd(found) and not found.subresource]
-    return bool(mine) and mine[-1].operation == "Apply"
+    own = [found for found in managed_fields.managers(live) if by_argocd(found) and not found.subresource]
+    return bool(own) and own[-1].operation == "Apply"
 
 
 def applied_value(resource: Resource, change: Change) -> Json:
@@ -50,14 +50,14 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
     if not app.revisions:
         return False
     operation = app.operation
-    reached = operation is not None and operation.phase == "Succeeded" and _reached(operation, resource)
+    reached = operation is not None and operation.phase == "Succeeded" and _has_synced(operation, resource)
     if operation is not None and reached and operation.revisions == app.revisions:
         synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
         return bool(not synced or synced == (compared or synced))
-    return _last_whole(app) == app.revisions
+    return _last_whole_revisions(app) == app.revisions
 
 
-def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
+def _has_synced(operation: Operation, resource: ResourceKey | None) -> bool:
     """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run. Self-heal also selects objects, but after a complete sync of the same revision."""
     if dig(operation.raw, "operation", "sync", "dryRun"):
         return False
@@ -71,7 +71,7 @@ def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
     )
 
 
-def _last_whole(app: App) -> tuple[str, ...]:
+def _last_whole_revisions(app: App) -> tuple[str, ...]:
     """The revisions of the last complete and successful sync; empty if there was none."""
     latest = maps(app.status, "history")[-1:]
     return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
@@ -166,14 +166,14 @@ def git_moved(app: App, resource: Resource, change: Change) -> bool:
     applied = last_applied(resource)
     if applied is None:
         both = change.live is not MISSING and change.desired is not MISSING
-        return both and by_argocd(change.writer) and _synced_another(app, resource)
-    whole = next(_lists(resource, change), "") if resource.group not in GROUPS else ""
+        return both and by_argocd(change.writer) and _is_synced_at_another(app, resource)
+    whole = next(_lists_above(resource, change), "") if resource.group not in GROUPS else ""
     return bool(
         get(applied, whole) != get(resource.desired, whole) if whole else get(applied, change.pointer) != change.desired
     )
 
 
-def _lists(resource: Resource, change: Change) -> Iterator[str]:
+def _lists_above(resource: Resource, change: Change) -> Iterator[str]:
     """The pointers of the manifest's lists that contain this change, the outermost first."""
     tokens = split_pointer(change.pointer)
     for length, token in enumerate(tokens):
@@ -182,12 +182,12 @@ def _lists(resource: Resource, change: Change) -> Iterator[str]:
             yield above
 
 
-def _synced_another(app: App, resource: Resource) -> bool:
+def _is_synced_at_another(app: App, resource: Resource) -> bool:
     """True if the object's last sync was certainly of another revision than the compared one."""
     operation = app.operation
     if operation is None or not app.revisions:
         return False
-    last = operation.revisions if _reached(operation, resource.key) else _last_whole(app)
+    last = operation.revisions if _has_synced(operation, resource.key) else _last_whole_revisions(app)
     return bool(last) and last != app.revisions
 
 
@@ -195,7 +195,7 @@ def new_in_git(app: App, resource: Resource, change: Change) -> bool:
     """True if live lacks the field since no sync has applied it yet: only Argo CD writes the object, so no one dropped it. Fields that the
     API server drops from its own types are no difference in Argo CD.
     """
-    if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app, resource):
+    if change.live is not MISSING or last_applied(resource) is not None or not _is_synced_at_another(app, resource):
         return False
     found = [w for w in managed_fields.managers(resource.live or {}) if not w.subresource]
     return bool(found) and all(by_argocd(w) for w in found)

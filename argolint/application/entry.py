@@ -95,7 +95,7 @@ def entry_of(text: bytes) -> Entry | None:
         for name, part in top.items():
             written += (b"," if written else b"{", msgspec.json.encode(name), b":")
             if name in of_parts:
-                _write(of_parts[name], written)
+                _append_object(of_parts[name], written)
             else:
                 written.append(part)
         written.append(b"}")
@@ -104,7 +104,7 @@ def entry_of(text: bytes) -> Entry | None:
         return None
 
 
-def _write(fields: Mapping[str, msgspec.Raw], written: list[bytes | msgspec.Raw]) -> None:
+def _append_object(fields: Mapping[str, msgspec.Raw], written: list[bytes | msgspec.Raw]) -> None:
     opening = b"{"
     for name, text in fields.items():
         written += (opening, msgspec.json.encode(name), b":", text)

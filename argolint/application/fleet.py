@@ -118,7 +118,7 @@ class Fleet:
         known = self._indexed.get((cluster, group, kind))
         if known is None:
             found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
-            for app in self.derive(_holding, cluster).get((group, kind), ()):
+            for app in self.derive(_listing_by_kind, cluster).get((group, kind), ()):
                 for row in app.rows:
                     if row.kind == kind and row.group == group and not row.hook:
                         found[ResourceKey(cluster, group, kind, row.namespace, row.name)].add(app.ref)
@@ -137,7 +137,7 @@ class Fleet:
     def contests(self, ref: AppRef) -> tuple[ResourceKey, ...]:
         """The contested objects of an application, sorted."""
         app = self.by_ref.get(ref)
-        return self.derive(_contests, app.cluster).get(ref, ()) if app else ()
+        return self.derive(_contests_by_application, app.cluster).get(ref, ()) if app else ()
 
     @cached_property
     def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
@@ -152,7 +152,7 @@ class Fleet:
         """Every object that an application manages in this namespace, sorted."""
         found = {
             ResourceKey(cluster, row.group, row.kind, namespace, row.name)
-            for app in self.derive(_inside, cluster).get(namespace, ())
+            for app in self.derive(_listing_by_namespace, cluster).get(namespace, ())
             for row in app.rows
             if row.namespace == namespace and not row.hook
         }
@@ -235,7 +235,7 @@ class Fleet:
 
     def served_versions(self, cluster: str, group: str, kind: str) -> tuple[str, ...]:
         """The versions in which the cluster serves this kind, sorted; empty if the account cannot see it or there are none."""
-        return self.derive(_served, cluster).get((group, kind), ())
+        return self.derive(_served_by_kind, cluster).get((group, kind), ())
 
     def kubernetes_version(self, cluster: str) -> str:
         return text_at(self.clusters.get(cluster), "info", "serverVersion")
@@ -248,7 +248,7 @@ class Fleet:
 # By cluster: a check of one application looks at the rows of its own cluster alone.
 
 
-def _holding(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], Sequence[App]]:
+def _listing_by_kind(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], Sequence[App]]:
     """The applications that list an object of a kind (without hooks), by group and kind."""
     found: dict[tuple[str, str], list[App]] = defaultdict(list)
     for app in fleet.on_cluster(cluster):
@@ -257,7 +257,7 @@ def _holding(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], Sequence[Ap
     return found
 
 
-def _inside(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[App]]:
+def _listing_by_namespace(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[App]]:
     """The applications that list an object (without hooks) in a namespace, by namespace."""
     found: dict[str, list[App]] = defaultdict(list)
     for app in fleet.on_cluster(cluster):
@@ -288,7 +288,7 @@ def _contested(fleet: Fleet, cluster: str) -> Mapping[ResourceKey, tuple[AppRef,
     return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
 
 
-def _contests(fleet: Fleet, cluster: str) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+def _contests_by_application(fleet: Fleet, cluster: str) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
     """The contested objects of each application that has some, sorted."""
     found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
     for key, refs in sorted(fleet.derive(_contested, cluster).items()):
@@ -297,7 +297,7 @@ def _contests(fleet: Fleet, cluster: str) -> Mapping[AppRef, tuple[ResourceKey, 
     return {ref: tuple(keys) for ref, keys in found.items()}
 
 
-def _served(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+def _served_by_kind(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """By group and kind: the versions that a cluster serves."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for api in sorted(fleet.api_versions(cluster)):

@@ -89,9 +89,9 @@ class Operation:
     @property
     def revisions(self) -> tuple[str, ...]:
         """The revisions in the sync result, else the requested ones."""
-        result, asked = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
-        one = text_at(result, "revision") or text_at(asked, "revision")
-        return texts(result, "revisions") or texts(asked, "revisions") or ((one,) if one else ())
+        result, sync = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
+        one = text_at(result, "revision") or text_at(sync, "revision")
+        return texts(result, "revisions") or texts(sync, "revisions") or ((one,) if one else ())
 
     @cached_property
     def results(self) -> tuple[Object, ...]:

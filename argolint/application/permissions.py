@@ -36,7 +36,7 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
 
 def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Iterator[str]:
     """What a project's own spec forbids: sources, and a destination that exists."""
-    for url in _forbidden(project, spec):
+    for url in _denied_parts(project, spec):
         yield f"application repo {url} is not permitted in project '{name}'"
     destination = mapping(spec, "destination")
     if not _destination(destination, fleet) and not permits_destination(project, spec, fleet):
@@ -51,7 +51,7 @@ def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True if an application runs that the project's own spec forbids: then global projects (argocd-cm), which are not visible, extend it."""
     return any(
         not any(c.get("type") == "InvalidSpecError" for c in maps(app.brief, "status", "conditions"))
-        and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
+        and (any(_denied_parts(project, app.spec)) or not permits_destination(project, app.spec, fleet))
         for app in fleet.derive(_by_project).get(name, ())
     )
 
@@ -63,7 +63,7 @@ def _by_project(fleet: Fleet) -> Mapping[str, Sequence[App]]:
     return found
 
 
-def _forbidden(project: Object, spec: Object) -> Iterator[str]:
+def _denied_parts(project: Object, spec: Object) -> Iterator[str]:
     urls = dict.fromkeys(text_at(source, "repoURL") for source in sources_of(spec))
     return (url for url in urls if url and not _permits_source(project, url))
 

@@ -190,7 +190,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @property
     def compared(self) -> bool:
         """Argo CD has compared its sides."""
-        return not _absent(self.normalized_state)
+        return not _is_absent(self.normalized_state)
 
     @property
     def wave(self) -> int:
@@ -204,8 +204,8 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
     def mentions(self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either") -> bool:
         """True if a state as JSON contains this text, or a match of the pattern: a cheap test before decoding many objects."""
-        return (side != "live" and _holds(self.desired_state, what)) or (
-            side != "desired" and _holds(self.live_state, what)
+        return (side != "live" and _contains(self.desired_state, what)) or (
+            side != "desired" and _contains(self.live_state, what)
         )
 
     @property
@@ -216,17 +216,27 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @property
     def missing(self) -> bool:
         """Desired and certainly not live."""
-        return self.desired_known and self.live_known and _absent(self.live_state) and not _absent(self.desired_state)
+        return (
+            self.desired_known
+            and self.live_known
+            and _is_absent(self.live_state)
+            and not _is_absent(self.desired_state)
+        )
 
     @property
     def extra(self) -> bool:
         """Live and certainly not desired."""
-        return self.desired_known and self.live_known and _absent(self.desired_state) and not _absent(self.live_state)
+        return (
+            self.desired_known
+            and self.live_known
+            and _is_absent(self.desired_state)
+            and not _is_absent(self.live_state)
+        )
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The differences that Argo CD shows between desired and live, if both exist, sorted by pointer."""
-        if not (self.modified and self.desired_known) or _absent(self.live_state) or _absent(self.desired_state):
+        if not (self.modified and self.desired_known) or _is_absent(self.live_state) or _is_absent(self.desired_state):
             return ()
         if self.normalized_state == self.predicted_state:
             return ()
@@ -361,7 +371,7 @@ def _plain_health(status: str) -> Health:
     return Health(status)
 
 
-def merged(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:
+def with_states(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:
     """The listed object with its states and its node; created in one step, since a fleet has hundreds of thousands."""
     id_, health, uid, created_at = r.id, r.health, "", None
     if node is not None:
@@ -406,17 +416,17 @@ def tree_node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
     )
 
 
-def _holds(state: State, what: str | re.Pattern[str]) -> bool:
-    text = state if isinstance(state, str) else _encoded(state) if state else ""
+def _contains(state: State, what: str | re.Pattern[str]) -> bool:
+    text = state if isinstance(state, str) else _json_text(state) if state else ""
     return what in text if isinstance(what, str) else what.search(text) is not None
 
 
 @by_identity(16)
-def _encoded(state: Object) -> str:
+def _json_text(state: Object) -> str:
     return msgspec.json.encode(state).decode()
 
 
-def _absent(state: State) -> bool:
+def _is_absent(state: State) -> bool:
     return state is None or state in ("", "null")
 
 

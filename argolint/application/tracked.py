@@ -51,7 +51,7 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     group, _, kind = parts[1].partition("/")
     namespace, _, name = parts[2].partition("/")
     metadata = live.get("metadata") or {}
-    mine = (group_of(live), live.get("kind"), metadata.get("name"))
+    identity = (group_of(live), live.get("kind"), metadata.get("name"))
     # a cluster-scoped object has the namespace of its application's destination
-    own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
+    own = (group, kind, name) == identity and metadata.get("namespace") in (None, "", namespace)
     return Tracking(parts[0], TRACKING_ID, own)

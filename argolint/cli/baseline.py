@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from argolint.cli import session as common
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     Sectioned,
     look_options,
@@ -40,21 +40,21 @@ from argolint.suppression.baseline import baseline_text, read_baseline, require_
 @look_options
 def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
     """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and shows only new ones."""
-    given = Given(**options)
-    if given.shard:
+    opts = CommandOptions(**options)
+    if opts.shard:
         raise UsageError("a baseline is made from a whole check", "leave out --shard")
     old = read_baseline(file) if prune else None
     if saved is not None:
         made = report.read(saved)
     else:
-        run = prepare(replace(given, baseline=None, no_baseline=True, outputs=()))
+        run = prepare(replace(opts, baseline=None, no_baseline=True, outputs=()))
         part_only = run.selection != Selection() or any(
-            getattr(given, name) for name in ("select", "ignore", "min_severity")
+            getattr(opts, name) for name in ("select", "ignore", "min_severity")
         )
         if prune and part_only:
             hint = "leave out the options that choose applications or findings"
             raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
-        made = common.conclude(collect(run, given)[0], run)
+        made = common.conclude(collect(run, opts)[0], run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",

@@ -8,7 +8,7 @@ import click
 
 from argolint.cli import session as common
 from argolint.cli import timings
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     Sectioned,
     fail_options,
@@ -41,5 +41,5 @@ def command(apps: tuple[str, ...], **options: Any) -> int:
     A check of all applications also says what is new since the day before. For that it stores hashes of findings in the user's cache
     (~/.cache/argolint); --no-history turns this off.
     """
-    given = Given(**options)
-    return common.check(apps, given)
+    opts = CommandOptions(**options)
+    return common.check(apps, opts)

@@ -60,20 +60,20 @@ def command(file: Path) -> int:
         raise UsageError(f"{file} is no Markdown report", f"write it with `argolint gate -o markdown={file}`")
     thread = _thread(os.environ)
     try:
-        made = _put(thread, body)
+        made = _send_comment(thread, body)
     except ArgolintError as error:  # the forge's answer may repeat the token
         raise ArgolintError(error.message.replace(thread.token, HIDDEN), error.hint) from None
     click.echo(f"comment {made}", err=True)
     return 0
 
 
-def _put(thread: _Thread, body: str) -> str:
+def _send_comment(thread: _Thread, body: str) -> str:
     """Create or update the comment; return what was done."""
-    mine = next(_ours(thread), None)
-    if mine is None:
+    own = next(_own_comments(thread), None)
+    if own is None:
         _call("POST", thread.comments, thread, body)
         return "made"
-    _call(thread.update, f"{thread.one}{mine['id']}", thread, body)
+    _call(thread.update, f"{thread.one}{own['id']}", thread, body)
     return "rewritten"
 
 
@@ -137,7 +137,7 @@ def _pull_request(env: Mapping[str, str]) -> str:
     return str(number) if isinstance(number, int) else ""
 
 
-def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
+def _own_comments(thread: _Thread) -> Iterator[Mapping[str, Any]]:
     """Comments with the marker by a bot or the token's own user: anyone may copy the marker."""
     user = None
     if thread.own_user:

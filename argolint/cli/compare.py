@@ -19,7 +19,7 @@ from argolint.reports.formats import Style, app_name, for_people, with_server_na
 from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
-from argolint.reports.trend import apps_of, looked_at
+from argolint.reports.trend import apps_of, is_looked_at
 from argolint.values import plain
 
 
@@ -42,17 +42,17 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     several = any(report.is_of_several(made) for made in reports)
     if {server.url for server in old.servers} != servers and old.servers and servers:
         click.echo(f"argolint: {files[0]} is of {_servers(old)}, {files[-1]} of {_servers(new)}", err=True)
-    was, now = _active(old, several), _active(new, several)
+    was, now = _active_by_identity(old, several), _active_by_identity(new, several)
     fresh = [f for mark, f in now.items() if mark not in was]
     missing = [f for mark, f in was.items() if mark not in now]
-    gone = [f for f in missing if not several or _looked_for(f, new)]
+    gone = [f for f in missing if not several or _is_looked_for(f, new)]
     unread = len(missing) - len(gone)
     same = len(now) - len(fresh)
     total = f"{len(fresh)} new, {len(gone)} gone, {same} unchanged"
     total += f", {unread} that the last report could not look for" if unread else ""
     style = Style.for_terminal(color, quiet=quiet, verbose=verbose)
     if form == "json":
-        data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _only(new, fresh).causes}
+        data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _with_only(new, fresh).causes}
         data |= {"not_looked_for": unread} if several else {}
         trend = [{"started_at": r.started_at, "findings": r.summary.findings, "causes": _causes(r)} for r in reports]
         click.echo(json.dumps(report.plain_data({**data, "trend": trend}), indent=1, ensure_ascii=False))
@@ -64,19 +64,19 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
                 for f in findings:
                     click.echo(f"- {f.severity} `{f.rule}` {_code(_subject(f))}: {_escaped(f.message)}")
     else:
-        lines = [] if quiet else [*_trend(reports, style), *_new(new, fresh, style), *_gone(gone, style)]
+        lines = [] if quiet else [*_trend(reports, style), *_new_lines(new, fresh, style), *_gone_lines(gone, style)]
         click.echo("\n".join((*lines, total)), color=style.color)
     return int(bool(fresh))
 
 
-def _looked_for(f: ReportedFinding, new: Report) -> bool:
+def _is_looked_for(f: ReportedFinding, new: Report) -> bool:
     """Whether the report would have the finding if the fault existed. A later run over several servers may leave one out."""
     apps = apps_of(f)
-    there = {server.url for server in new.servers}
-    return {app.server for app in apps} <= there and looked_at(f.rule, apps, new)
+    servers = {server.url for server in new.servers}
+    return {app.server for app in apps} <= servers and is_looked_at(f.rule, apps, new)
 
 
-def _active(made: Report, several: bool) -> dict[Identity, ReportedFinding]:
+def _active_by_identity(made: Report, several: bool) -> dict[Identity, ReportedFinding]:
     """Unsuppressed findings by identity. For reports of one server each the server is ignored: its address may have changed."""
     active = (f for f in made.findings if f.suppressed is None)
     return {identity(f) if several else ("", f.fingerprint): f for f in active}
@@ -86,14 +86,14 @@ def _servers(made: Report) -> str:
     return ", ".join(server.url for server in made.servers)
 
 
-def _only(made: Report, findings: Sequence[ReportedFinding]) -> Report:
+def _with_only(made: Report, findings: Sequence[ReportedFinding]) -> Report:
     """The report with only these findings, under the causes that it has for them."""
-    titles = {(server, c.fingerprint): c.title for c in made.causes for server in _of(c, made)}
+    titles = {(server, c.fingerprint): c.title for c in made.causes for server in _servers_of_cause(c, made)}
     titles |= {identity(f): f.message for f in made.findings}
     return msgspec.structs.replace(made, findings=tuple(findings), causes=causes(findings, titles))
 
 
-def _of(cause: Cause, made: Report) -> Iterable[str]:
+def _servers_of_cause(cause: Cause, made: Report) -> Iterable[str]:
     return (cause.server,) if cause.server is not msgspec.UNSET else {f.app.server for f in made.findings}
 
 
@@ -112,9 +112,9 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
         yield ""
 
 
-def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
+def _new_lines(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     """Each cause with new findings, and its fix. An old cause is shown with its new findings only."""
-    part = for_people(_only(made, fresh))
+    part = for_people(_with_only(made, fresh))
     known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
     for cause, group in causes_of(part):
         sign = "+ more of a known cause" if (group[0].app.server, cause.fingerprint) in known else "+ new"
@@ -123,7 +123,7 @@ def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterat
         yield ""
 
 
-def _gone(gone: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
+def _gone_lines(gone: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     for f in gone:
         sign = paint(f"- {f.severity:7} {f.rule}", style, fg="green")
         yield from wrapped(f"{sign}  {_subject(f)}: {plain(f.message)}", style, hang="    ")

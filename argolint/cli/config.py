@@ -16,7 +16,7 @@ import msgspec
 from click.core import ParameterSource
 
 from argolint.cli import servers
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.group import report
 from argolint.cli.options import fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
@@ -61,30 +61,28 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
 
     An invalid configuration is reported, and the settings without it are printed; the exit code is 2.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     if only_check:
-        return _check(given)
+        return _check(opts)
     broken: UsageError | None = None
     counts = Trusted(Loaded(Config()))
     try:
-        counts = trusted.read(given.named)
+        counts = trusted.read(opts.named)
         run = prepare(
-            given, counts=counts, settings=False
+            opts, counts=counts, settings=False
         )  # errors of the user's settings get a line of their own below
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         counts = Trusted(Loaded(Config()))
-        run = prepare(
-            replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False
-        )
+        run = prepare(replace(opts, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False)
     loaded = counts.loaded
     in_force = {
-        "select": given.select or loaded.config.select,
-        "ignore": given.ignore or loaded.config.deselect,
+        "select": opts.select or loaded.config.select,
+        "ignore": opts.ignore or loaded.config.deselect,
         "fail_on": run.fail_on,
         "outputs": [o.format + (f"={o.file}" if o.file else "") for o in run.outputs],
-        "baseline": given.baseline or loaded.config.baseline,
+        "baseline": opts.baseline or loaded.config.baseline,
     }
     click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
     for remark in counts.remarks:
@@ -104,7 +102,7 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
         until = f" until {entry.ignore.expires}" if entry.ignore.expires else ""
         accepts = without_secrets(f"{entry.ignore.rule}{until}: {entry.ignore.reason}")
         click.echo(f"{'ignore':16} {accepts}  ({entry.place})")
-    several = _servers(replace(given, connection=connection))
+    several = _servers(replace(opts, connection=connection))
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))
     for line in _limits(os.environ, Path.home()):
@@ -114,13 +112,13 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     return 2 if broken else 0
 
 
-def _check(given: Given) -> int:
+def _check(opts: CommandOptions) -> int:
     """Print each setting that this argolint does not know, such as a removed rule; 2 if there is one, else 0."""
     problems: list[tuple[str, str]] = []
     counts = Trusted(Loaded(Config()))
     with _noted(problems):
-        counts = trusted.read(given.named)
-        prepare(given, counts=counts)
+        counts = trusted.read(opts.named)
+        prepare(opts, counts=counts)
     with _noted(problems):
         read_settings(os.environ, Path.home())
     known = load_rules()
@@ -160,10 +158,10 @@ def _limits_text(limits: Limits) -> str:
     return ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value)
 
 
-def _servers(given: Given) -> list[str]:
+def _servers(opts: CommandOptions) -> list[str]:
     """The servers that `check` reads, if there are several, and whether there is a token for each; never the token."""
     try:
-        found = servers.several_places(given)
+        found = servers.several_places(opts)
     except ArgolintError as error:
         return [f"{'servers':16} -  ({error.message})"]
     return [line for one in (found[0] if found else ()) for line in _server(one)]
@@ -173,8 +171,8 @@ def _server(one: Named) -> Iterator[str]:
     """One of several servers: its address, the origin of its token, its request limits, and the names of its clusters."""
     connection = one.connection
     place = connection.url if connection else one.snapshot or one.problem
-    said = f", {connection.token_place}" if connection and connection.token_place else ""
-    token = (f"token set{said}" if connection.token else "anonymous") if connection else "-"
+    token_note = f", {connection.token_place}" if connection and connection.token_place else ""
+    token = (f"token set{token_note}" if connection.token else "anonymous") if connection else "-"
     yield f"{'server ' + one.name:16} {place}  ({token})"
     if connection and (limits := _limits_text(connection.limits)):
         yield f"{'  limits':16} {limits}"

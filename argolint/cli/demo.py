@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from argolint.cli import session as common
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
@@ -36,7 +36,7 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **options: Any) 
 
     The exit code is 0 even with findings, since a demo is meant to have some.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     recorded = SnapshotTransport([Path(p) for p in snapshots] or [RECORDING])
     try:
         replay = ReplayServer(recorded, port=port)
@@ -46,18 +46,18 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **options: Any) 
     with replay as server:
         if serve:
             return _serve(server)
-        return _check(server, given)
+        return _check(server, opts)
 
 
-def _check(server: ReplayServer, given: Given) -> int:
+def _check(server: ReplayServer, opts: CommandOptions) -> int:
     from argolint.engine.servers import Source
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    run = prepare(replace(given, fail_on="never", allow_incomplete=False))
+    run = prepare(replace(opts, fail_on="never", allow_incomplete=False))
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
-    part, _ = collect(run, given, ((Source("", transport),), ()))
+    part, _ = collect(run, opts, ((Source("", transport),), ()))
     return common.publish(common.conclude(part, run), run)
 
 

@@ -83,8 +83,8 @@ def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
         hint = f"its causes: {', '.join(rule.causes)}" if rule.causes else "it has none"
         raise UsageError(f"rule {rule.id} has no cause {cause!r}", hint)
     page = inspect.cleandoc(rule.doc)
-    asked = ", shown with --pedantic" if rule.pedantic else ""
-    yield paint(f"{rule.id} ({rule.family}, {rule.severity}{asked})", style, bold=True)
+    pedantic_note = ", shown with --pedantic" if rule.pedantic else ""
+    yield paint(f"{rule.id} ({rule.family}, {rule.severity}{pedantic_note})", style, bold=True)
     yield from _paragraphs(_only(page, cause) if cause else page, style)
     if rule.causes and not cause and "\n\nCauses:" not in page:
         yield ""

@@ -15,7 +15,7 @@ from argolint.cli import fix_opening as opening
 from argolint.cli import fix_text
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
@@ -110,7 +110,7 @@ def command(
     someone stated on purpose (a suspended CronJob), are written if --select names their rule. APP is NAME or NAMESPACE/NAME and may have
     globs. Exit codes: 0 every fix with a place was written, 1 a file did not accept its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     if (dry_run or force or unverified or branch) and not targets:
         raise UsageError(
             "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
@@ -120,19 +120,19 @@ def command(
     opening.require_free(page)
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
-    if given.shard:
+    if opts.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
     opened_by: list[opening.Opening] = []
-    made, site = _read(saved, apps, given, checkouts)
+    made, site = _read(saved, apps, opts, checkouts)
     findings = worst_first(with_causes(made))
     choices = [
         Choice(f, f.fixes[alternative - 1], alternative)
         for f in findings
         if len(f.fixes) >= alternative and (f.fixes[alternative - 1].safe or not safe_only)
     ]
-    style = given.style
+    style = opts.style
     if not made.complete:
         click.echo(
             f"argolint: incomplete: {len(made.failures)} checks could not be completed, so fixes may be missing",
@@ -143,13 +143,15 @@ def command(
         return 0
     rules = load_rules()
     allowed.require_known(unverified, choices, rules)
-    asked = {word for group in given.select for word in group.replace(",", " ").split()}
-    named = {*asked, *unverified, *(c.finding.rule for c in choices if allowed.is_named(c, unverified))}
-    left, choices = allowed.left_alone(choices, rules, named, infos="info" in (given.min_severity, *asked))
+    selected_words = {word for group in opts.select for word in group.replace(",", " ").split()}
+    named = {*selected_words, *unverified, *(c.finding.rule for c in choices if allowed.is_named(c, unverified))}
+    left, choices = allowed.without_known_causes(
+        choices, rules, named, infos="info" in (opts.min_severity, *selected_words)
+    )
     held, wanted = allowed.split(choices, unverified)
     if branch:
-        outcomes, texts = _committed(wanted, site, branch, dry_run=dry_run)
-        opened_by = [] if dry_run else list(_opening(outcomes, branch, page))
+        outcomes, texts = _commit_fixes(wanted, site, branch, dry_run=dry_run)
+        opened_by = [] if dry_run else list(_openings(outcomes, branch, page))
     else:
         arranged = edit.arrange(wanted, site, dirty=force)
         outcomes, texts = arranged.outcomes, arranged.texts
@@ -157,7 +159,7 @@ def command(
             checkout.write(texts)
     entries = [
         *(fix_text.Entry(fix_text.group_of(o), o, len(checkouts) > 1) for o in outcomes),
-        *(_held_back(o) for o in edit.arrange(held, site, dirty=True).outcomes),
+        *(_unwritten_entry(o) for o in edit.arrange(held, site, dirty=True).outcomes),
         *(fix_text.Entry("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
     ]
     if dry_run and output == "text":
@@ -188,16 +190,16 @@ def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) 
         for choice in choices:
             first = seen.setdefault((choice.fix.title, choice.fix.where, str(choice.fix.edit.content)), choice)
             click.echo("\n".join(_printed(choice, style, first)) + "\n")
-    click.echo(_counted(len(choices), findings), err=True)
+    click.echo(_count_text(len(choices), findings), err=True)
 
 
 def _read(
-    saved: Path | None, names: Sequence[str], given: Given, checkouts: tuple[Checkout, ...]
+    saved: Path | None, names: Sequence[str], opts: CommandOptions, checkouts: tuple[Checkout, ...]
 ) -> tuple[Report, Site]:
     """The findings and the state of the applications: from a check, or from a report (with a snapshot if one is given)."""
-    run = prepare(replace(given, outputs=()), names)
+    run = prepare(replace(opts, outputs=()), names)
     if saved is None:
-        part, read = collect(run, given)
+        part, read = collect(run, opts)
         return with_server_names(common.conclude(part, run)), _site(checkouts, read)
     made = with_server_names(report.read(saved))
     findings = tuple(
@@ -207,9 +209,9 @@ def _read(
         and (not names or run.selection.names_ref(_ref(f.app), server_name(f.app)))
     )
     made = msgspec.structs.replace(made, findings=findings)
-    if not given.snapshots:
+    if not opts.snapshots:
         return made, Site(checkouts)
-    return made, _site(checkouts, read_lists(given)[0])
+    return made, _site(checkouts, read_lists(opts)[0])
 
 
 def _ref(app: ReportedApp) -> AppRef:
@@ -260,7 +262,7 @@ def _printed(choice: Choice, style: Style, first: Choice) -> Iterator[str]:
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
 
 
-def _held_back(outcome: Outcome) -> fix_text.Entry:
+def _unwritten_entry(outcome: Outcome) -> fix_text.Entry:
     """An unverified fix that was not written although it has a place; another fix of its finding may be verified. A fix without a place is manual anyway."""
     if outcome.why:
         return fix_text.Entry("by_hand", outcome)
@@ -275,7 +277,7 @@ def _held_back(outcome: Outcome) -> fix_text.Entry:
     return fix_text.Entry("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))
 
 
-def _committed(
+def _commit_fixes(
     choices: Sequence[Choice], site: Site, name: str, *, dry_run: bool
 ) -> tuple[tuple[Outcome, ...], Mapping[tuple[Checkout, str], str]]:
     """Commit the fixes on a new branch, one commit per cause. Return the outcomes, and the new texts of all files."""
@@ -296,18 +298,18 @@ def _committed(
     return tuple(outcomes), before
 
 
-def _opening(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
+def _openings(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
     """For each checkout with commits: writes the text of its pull request, and returns the commands that open it."""
     placed = [o for o in outcomes if not o.why]
     changed = sorted({where.root: where for o in placed for where, _ in o.files}.values(), key=lambda c: c.root)
     for where in changed:
-        mine = [o for o in placed if any(c == where for c, _ in o.files)]
+        committed = [o for o in placed if any(c == where for c, _ in o.files)]
         file = page.with_stem(f"{page.stem}-{where.root.name}") if page and len(changed) > 1 else page
-        written = opening.write(file, opening.page(mine), where)
+        written = opening.write(file, opening.page(committed), where)
         yield opening.Opening(where, branch, where.git.current_branch() or "main", written)
 
 
-def _counted(chosen: int, findings: int) -> str:
+def _count_text(chosen: int, findings: int) -> str:
     return f"fixes for {chosen} of {findings} findings"
 
 
@@ -317,7 +319,7 @@ def _summary(outcomes: Sequence[Outcome], files: int, findings: int, *, dry_run:
     after = f"; review with `git log -p {sh(branch)}`" if branch else "; review with `git diff`"
     return (
         f"{placed} of {len(outcomes)} fixes placed, {files} files {does}; "
-        + _counted(len(outcomes), findings)
+        + _count_text(len(outcomes), findings)
         + ("" if dry_run or not files else after)
     )
 

@@ -77,11 +77,11 @@ def page(outcomes: Sequence[Outcome]) -> str:
     number = f" and {len(causes) - 1} more" if len(causes) > 1 else ""
     lines = [shorten(plain(f"{first.finding.rule}: {first.fix.title}"), _TITLE - len(number)) + number, "", MARKER, ""]
     for group in causes:
-        mine = [o for o in outcomes if o.choice in group]
+        of_group = [o for o in outcomes if o.choice in group]
         finding = group[0].finding
         named = finding.rule + (f"/{finding.cause}" if finding.cause else "")
         lines += [f"### {text(named)}", ""]
-        for outcome in mine:
+        for outcome in of_group:
             finding, fix = outcome.choice.finding, outcome.choice.fix
             lines += [
                 f"- {code(fix_text.subject(finding))}: {text(plain(finding.message))}",

@@ -52,10 +52,10 @@ def text(entries: Sequence[Entry], style: Style) -> str:
     """The non-empty groups, each with a heading and its count."""
     lines: list[str] = []
     for group, title in _TITLES.items():
-        mine = [t for t in entries if t.group == group]
-        if mine:
-            lines += ["", click.style(f"{title}: {len(mine)}", bold=style.color or None)]
-            lines += [line for t in mine for line in _lines(t)]
+        of_group = [t for t in entries if t.group == group]
+        if of_group:
+            lines += ["", click.style(f"{title}: {len(of_group)}", bold=style.color or None)]
+            lines += [line for t in of_group for line in _lines(t)]
     return "".join(f"{line}\n" for line in lines[1:])
 
 

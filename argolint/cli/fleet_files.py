@@ -9,26 +9,26 @@ from pathlib import Path
 
 import click
 
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.engine.servers import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Failure
 from argolint.server.transport import Transport
 
 
-def with_fleets(given: Given, sources: Sequence[Source]) -> Sequence[Source]:
+def with_fleets(opts: CommandOptions, sources: Sequence[Source]) -> Sequence[Source]:
     """The Argo CDs, with the files of --fleet in place of their own lists. A server that fails becomes a failure of its own.
 
     A file is given as NAME=FILE; for a server without a name as FILE.
     """
-    if given.fleets and not sources[0].name:
-        if len(given.fleets) > 1:
+    if opts.fleets and not sources[0].name:
+        if len(opts.fleets) > 1:
             raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
-        return [_with_file(sources[0], given.fleets[0])]
+        return [_with_file(sources[0], opts.fleets[0])]
     files: dict[str, str] = {}
     read = {source.name for source in sources}
-    some = read if given.only else None
-    for name, file in (pair for text in given.fleets for pair in _named(text, some)):
+    some = read if opts.only else None
+    for name, file in (pair for text in opts.fleets for pair in _named(text, some)):
         if name in files:
             raise UsageError(f"--fleet has two files for {name}: {files[name]} and {file}", "pass one of them")
         files[name] = file

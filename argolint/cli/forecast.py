@@ -13,7 +13,7 @@ import msgspec
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
 from argolint.cli.demo import RECORDING
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     Sectioned,
     fail_options,
@@ -95,7 +95,7 @@ def upgrade_command(
             "pass --argocd, --kubernetes, --helm, --external-secrets or --chart with a version; several at once are fine",
         )
     return _forecast(
-        Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster"))
+        CommandOptions(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster"))
     )
 
 
@@ -103,18 +103,18 @@ Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
 """A forecast, its findings, the failures, the applications that were looked at, and the number of their objects."""
 
 
-def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Listing, Run], Made]) -> int:
+def _forecast(opts: CommandOptions, demo: bool, names: Sequence[str], made: Callable[[Listing, Run], Made]) -> int:
     """Read the one Argo CD that the options name, make the forecast, and write it."""
     if demo:
-        if given.snapshots:
+        if opts.snapshots:
             raise UsageError("--demo and --snapshot both say what to read", "pass one of them")
-        given = replace(given, snapshots=(str(RECORDING),))
-    run = prepare(given, names)
+        opts = replace(opts, snapshots=(str(RECORDING),))
+    run = prepare(opts, names)
     clock = Clock()
-    shown = progress(given)
+    shown = progress(opts)
     shown.say("listing the applications")
     with shown:
-        read, failures, remarks = read_lists(replace(given, workers=1))
+        read, failures, remarks = read_lists(replace(opts, workers=1))
         if len(read) != 1:
             raise UsageError("a forecast looks at one Argo CD, and several were read", "name it: --only NAME")
         one = read[0]
@@ -162,7 +162,7 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 
     A FILE has manifests: the forecast assumes that they leave Git or are deleted.
     """
-    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
+    return _forecast(CommandOptions(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
 
 
 @command.command("prune", cls=Sectioned)
@@ -170,16 +170,23 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 @common_options
 def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
     """Show what the next sync with prune deletes: in all applications, in those named, or from a FILE of manifests as if they left Git."""
-    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
+    return _forecast(CommandOptions(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
 def _removal(read: Listing, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
-    meant = removal.meant(read.fleet, named, run.selection.takes, way)
-    fate, failures, apps = removal.fate(read.transport, read.fleet, meant, run.plan, way, cascade)
-    forecast = Forecast(way, about=meant.about, causes=tuple(removal.causes(fate)), steps=tuple(removal.steps(fate)))
-    return forecast, fate.findings, (*read.failures, *failures), apps, len(fate.taken)
+    targets = removal.removal_targets(read.fleet, named, run.selection.takes, way)
+    removal_found, failures, apps = removal.removal_forecast(
+        read.transport, read.fleet, targets, run.plan, way, cascade
+    )
+    forecast = Forecast(
+        way,
+        about=targets.about,
+        causes=tuple(removal.forecast_causes(removal_found)),
+        steps=tuple(removal.steps(removal_found)),
+    )
+    return forecast, removal_found.findings, (*read.failures, *failures), apps, len(removal_found.deleted)
 
 
 @command.command("move", cls=Sectioned)
@@ -193,22 +200,22 @@ def _removal(read: Listing, run: Run, named: Sequence[str], way: Literal["delete
 def move_command(app: str, demo: bool, **given: Any) -> int:
     """Print the plan of a move, with a check after each step; refuses a move that would delete an object."""
     ways: tuple[Where, ...] = get_args(Where)
-    asked = [(way, target) for way in ways if (target := given.pop(way.replace("-", "_")))]
-    if len(asked) != 1:
+    named_ways = [(way, target) for way in ways if (target := given.pop(way.replace("-", "_")))]
+    if len(named_ways) != 1:
         raise UsageError("name one place to move to", f"one of {', '.join(f'--{way}' for way in ways)}")
-    ((way, target),) = asked
+    ((way, target),) = named_ways
     if way == "rename" and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", target):
         raise UsageError(
             f"--rename {target!r} is no name", "small letters, digits, `-` and `.`, as Kubernetes has them"
         )
-    return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+    return _forecast(CommandOptions(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
 def _move(read: Listing, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.engine.load import controller
     from argolint.forecast import removal
 
-    app, failures = removal.one(read.transport, read.fleet, name, run.plan)
+    app, failures = removal.application_named(read.transport, read.fleet, name, run.plan)
     plan = move.plan(app, read.fleet, way, target, controller(read.transport, read.fleet))
     forecast = Forecast(
         "move",

@@ -15,7 +15,7 @@ import msgspec
 from argolint import __version__
 from argolint.cli import session as common
 from argolint.cli.connecting import sources_of
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     fail_options,
     options,
@@ -35,7 +35,7 @@ from argolint.gate import files as files_of
 from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
-from argolint.gate.several import judge_all
+from argolint.gate.several import verdict_of_servers
 from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
@@ -118,11 +118,11 @@ def command(files: tuple[Path, ...], **options: Any) -> int:
 
     With several servers (--servers, --all-contexts), those with the change's applications judge it.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     try:
-        return _judge(files, given)
+        return _judge(files, opts)
     except ArgolintError as error:
-        _say_comment(given.outputs, error)
+        _say_comment(opts.outputs, error)
         raise
 
 
@@ -134,40 +134,40 @@ def _say_comment(outputs: Sequence[str], error: ArgolintError) -> None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
 
 
-def _judge(files: tuple[Path, ...], given: Given) -> int:
-    if bool(files) == bool(given.repo and given.head):
+def _judge(files: tuple[Path, ...], opts: CommandOptions) -> int:
+    if bool(files) == bool(opts.repo and opts.head):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
-    git = Git(given.checkout) if given.checkout else None
-    if given.helm_render and (given.rendered or not (git and given.repo)):
+    git = Git(opts.checkout) if opts.checkout else None
+    if opts.helm_render and (opts.rendered or not (git and opts.repo)):
         raise UsageError(
             "--helm-render renders from --checkout, in place of --rendered",
             "pass --repo URL, --head REV and --checkout DIR",
         )
-    repo, head = given.repo or "", given.head or ""
-    given = replace(given, checkouts=(f"{repo}={given.checkout}",) if given.helm_render else ())
-    counts = trusted.read_for_change(given.named, given.checkout, given.base, given.head, os.environ)
-    twice = given.render_twice
-    run = prepare(replace(given, render_twice=False), counts=counts)
+    repo, head = opts.repo or "", opts.head or ""
+    opts = replace(opts, checkouts=(f"{repo}={opts.checkout}",) if opts.helm_render else ())
+    counts = trusted.read_for_change(opts.named, opts.checkout, opts.base, opts.head, os.environ)
+    twice = opts.render_twice
+    run = prepare(replace(opts, render_twice=False), counts=counts)
     held = files_of.Files()
     if files:
-        held = files_of.read(files, given.trusted_config or given.base or trusted.base_of(Path.cwd(), os.environ))
+        held = files_of.read(files, opts.trusted_config or opts.base or trusted.base_of(Path.cwd(), os.environ))
         change = Change("", "files", "live", files=held.written, projects=held.projects)
         if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
-        base, folder = given.base or "", given.rendered
+        base, folder = opts.base or "", opts.rendered
         change = Change(
-            *(repo, head, base, git, folder, given.everything, twice),
+            *(repo, head, base, git, folder, opts.everything, twice),
             commit=_commit(git or _own_clone(repo), head),
-            branch_wait=BranchWait(given.wait, _waiting),
+            branch_wait=BranchWait(opts.wait, _waiting),
             local=run.plan.local,
         )
-    sources, remarks = sources_of(given)
+    sources, remarks = sources_of(opts)
     clock = Clock()
     transports = [source.transport for source in sources if source.transport is not None]
     if sources[0].name:
-        verdict, more = judge_all(sources, change, run.plan)
+        verdict, more = verdict_of_servers(sources, change, run.plan)
         remarks = (*remarks, *more)
     else:
         verdict = judge(transports[0], change, run.plan)

@@ -21,7 +21,7 @@ class ServersFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
+class CommandOptions:
     """The options that several commands share, with defaults for commands without them.
 
     A command that reads no server has no `connection`. Files and folders are as the user wrote them; `timeout` is in seconds, `max_answer`

@@ -13,7 +13,7 @@ import click
 import argolint
 from argolint import ACTION, DOCS, PUBLISHED
 from argolint.cli import session as common
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
@@ -86,14 +86,14 @@ def command(ci: str | None, *, accept: bool, **options: Any) -> int:
 
     Existing files are not changed.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     above = find()
     if above is not None and above != DEFAULT_FILE:
         raise UsageError(
             f"{above} is the configuration of this repository already", "edit it, or run it in that folder"
         )
     if accept:
-        _accept(given)
+        _accept(opts)
     named = f"baseline: {_BASELINE}\n" if _BASELINE.exists() else f"# baseline: {_BASELINE}\n"
     _write(DEFAULT_FILE, _CONFIGURATION + named)
     if ci is not None:
@@ -103,17 +103,17 @@ def command(ci: str | None, *, accept: bool, **options: Any) -> int:
         came = origin(argolint.__version__)
         _write(file, filled(_template(name), came))
         click.echo(f"{file}: name your server in it, and give it the token as a secret")
-        for line in _to_fill_in(ci, came):
+        for line in _open_placeholders(ci, came):
             click.echo(f"{file}: {line}")
     click.echo(_NEXT, nl=False)
     return 0
 
 
-def _accept(given: Given) -> None:
+def _accept(opts: CommandOptions) -> None:
     if _BASELINE.exists():
         click.echo(f"{_BASELINE}: there already, left as it is")
         return
-    asked = replace(given, no_baseline=True)
+    asked = replace(opts, no_baseline=True)
     run = prepare(asked)
     made = common.conclude(collect(run, asked)[0], run)
     if not made.complete:
@@ -138,7 +138,7 @@ def filled(template: str, came: Origin) -> str:
     return _PACKAGE.sub(f'    ARGOLINT_PACKAGE: "{came.requirement}"', made) if came.requirement else made
 
 
-def _to_fill_in(ci: str, came: Origin) -> Iterator[str]:
+def _open_placeholders(ci: str, came: Origin) -> Iterator[str]:
     """What the user has to fill in, since this argolint knows no public origin of itself."""
     if ci == "github" and not came.can_be_fetched:
         yield f"`uses: {came.action}` names no place yet: put in OWNER/REPOSITORY of the argolint that you trust and a full commit id"

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from argolint.cli import session as common
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.engine import pipeline as lint
@@ -25,7 +25,7 @@ from argolint.reports.document import MAX_BYTES
 @output_options
 def command(shards: tuple[Path, ...], **options: Any) -> int:
     """Join the shards of one run (`argolint check --shard I/N -o json=FILE`) into the report a plain run would give."""
-    given = Given(**options)
+    opts = CommandOptions(**options)
     parts = []
     for shard in shards:
         try:
@@ -36,7 +36,7 @@ def command(shards: tuple[Path, ...], **options: Any) -> int:
                 f"cannot read {shard}: {reason}", "write it with `argolint check --shard I/N -o json=FILE`"
             ) from None
     part = lint.merge(parts)
-    run = prepare(given)
-    if any(getattr(given, name) for name in ("select", "ignore", "min_severity")):
+    run = prepare(opts)
+    if any(getattr(opts, name) for name in ("select", "ignore", "min_severity")):
         part = msgspec.structs.replace(part, shown=run.plan.shown)
     return common.publish(common.conclude(part, run), run)

@@ -11,10 +11,10 @@ import click
 
 from argolint.application.fleet import Fleet
 from argolint.cli.connecting import read_lists
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
-from argolint.engine.crossings import Member, clusters
+from argolint.engine.crossings import JoinedServer, clusters
 from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.plain_text import harmless
@@ -46,21 +46,24 @@ def command(wanted: str, output: str, **options: Any) -> int:
 
     It reads one list of the Applications, no manifests. For an object that is not in the list, it reads their resource trees.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     form, named, file = output.partition("=")
     if form not in _FORMATS or (named and not file):
         raise UsageError(f"-o {output}: there is no such format", f"-o FORMAT[=FILE], formats: {', '.join(_FORMATS)}")
     target = Path(file) if file else None
     asked = fleet.parse_wanted(wanted) if wanted else None
-    read, failures, remarks = read_lists(replace(given, workers=1))
+    read, failures, remarks = read_lists(replace(opts, workers=1))
     servers = {one.source.name: without_secrets(one.fleet.server) for one in read}
-    parts = [(one.fleet, fleet.matching(one.fleet, asked) if asked else fleet.contested(one.fleet)) for one in read]
+    parts = [
+        (one.fleet, fleet.matching_objects(one.fleet, asked) if asked else fleet.contested_objects(one.fleet))
+        for one in read
+    ]
     unread = 0
     if asked and asked.is_one and not any(found for _, found in parts):
         parts, unread = _made(read, asked)
     held = parts[0][1]
     if "" not in servers:
-        common, _ = clusters([Member(one.source.name, one.fleet, one.source.aliases) for one in read])
+        common, _ = clusters([JoinedServer(one.source.name, one.fleet, one.source.aliases) for one in read])
         held = fleet.joined(parts, common)
     held = fleet.printed(held)
     if wanted and not held:
@@ -86,7 +89,7 @@ def _made(read: Sequence[Listing], wanted: fleet.Wanted) -> tuple[list[tuple[Fle
     """Owners from the resource trees, for an object that no Application lists; and the number of trees that could not be read."""
     parts, unread = [], 0
     for one in read:
-        found, missing = made.made(one.transport, one.fleet, wanted)
+        found, missing = made.holdings_made(one.transport, one.fleet, wanted)
         parts.append((one.fleet, found))
         unread += missing
     return parts, unread

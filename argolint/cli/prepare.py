@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.knowledge import take_settings
 from argolint.cli.selection import Selection, chosen, parse_shard
 from argolint.engine import config, trusted
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.host.temporary import temporary_folder
@@ -28,23 +28,23 @@ from argolint.sources.local_renders import LocalRenders
 from argolint.suppression import suppress
 
 
-def pacing(given: Given, own: Limits = NONE) -> Pacing:
+def pacing(opts: CommandOptions, own: Limits = NONE) -> Pacing:
     """The request limits for a server: from the options, within the user's settings and the server's `own` limits.
 
     Requests to a server run in parallel; a snapshot on disk gains nothing from it.
     """
-    limits = read_settings(os.environ, Path.home()).limits if given.connection else NONE
-    return Pacing(wanted_workers(given), rate=given.rate).within(limits, own)
+    limits = read_settings(os.environ, Path.home()).limits if opts.connection else NONE
+    return Pacing(wanted_workers(opts), rate=opts.rate).within(limits, own)
 
 
-def wanted_workers(given: Given) -> int:
+def wanted_workers(opts: CommandOptions) -> int:
     """The requests in flight that the options ask for, before any limit."""
-    return int(given.workers or (1 if given.snapshots else 8))
+    return int(opts.workers or (1 if opts.snapshots else 8))
 
 
-def workers(given: Given) -> int:
+def workers(opts: CommandOptions) -> int:
     """The number of applications to read at a time."""
-    return pacing(given).workers
+    return pacing(opts).workers
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ class Run:
         return hashlib.blake2b(msgspec.json.encode(asked, order="sorted", enc_hook=str), digest_size=8).hexdigest()
 
 
-def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = None, *, settings: bool = True) -> Run:
+def prepare(
+    opts: CommandOptions, names: Sequence[str] = (), counts: Trusted | None = None, *, settings: bool = True
+) -> Run:
     """Read the configuration (unless given) and choose rules and outputs. UsageError for the first error.
 
     Without `settings` the knowledge pack of the user's settings is not read.
@@ -79,70 +81,70 @@ def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = No
 
     if settings:
         take_settings()
-    counts = trusted.read(given.named) if counts is None else counts
+    counts = trusted.read(opts.named) if counts is None else counts
     loaded = counts.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
     shown = chosen(
         known,
-        given.select or wanted.select,
-        given.ignore or wanted.deselect,
-        given.min_severity,
-        pedantic=given.pedantic or wanted.pedantic,
+        opts.select or wanted.select,
+        opts.ignore or wanted.deselect,
+        opts.min_severity,
+        pedantic=opts.pedantic or wanted.pedantic,
     )
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())
-        rules.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
-    selection = Selection(tuple(names), given.projects, given.selector, given.app_namespace, given.cluster, given.repo)
+        rules.append(ChosenRule(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+    selection = Selection(tuple(names), opts.projects, opts.selector, opts.app_namespace, opts.cluster, opts.repo)
     suppressions = suppress.Suppressions(
         loaded.entries,
         counts.baseline,
         frozenset(known),
-        whole=selection == Selection() and not given.only,
+        whole=selection == Selection() and not opts.only,
         severities={c.rule.id: c.severity for c in rules if c.severity},
         across=frozenset(c.rule.id for c in rules if c.rule.across),
     )
-    checkouts = _checkouts(given)
+    checkouts = _checkouts(opts)
     plan = Plan(
         tuple(rules),
         selection.takes,
-        workers=workers(given),
-        deep=given.deep,
-        renders=given.render_twice,
-        manifests=given.manifests,
-        shard=parse_shard(given.shard),
-        local=local_renders(given, checkouts),
+        workers=workers(opts),
+        deep=opts.deep,
+        renders=opts.render_twice,
+        manifests=opts.manifests,
+        shard=parse_shard(opts.shard),
+        local=local_renders(opts, checkouts),
         shown=shown,
         app_labels=wanted.metrics.app_labels,
-        timings=bool(given.timings),
+        timings=bool(opts.timings),
     )
     return Run(
         plan,
         suppressions,
-        reporters.parse_outputs(given.outputs or wanted.output, None if given.outputs else loaded.file),
-        replace(given.style, metrics=wanted.metrics),
-        given.fail_on or wanted.fail_on or "error",
-        given.allow_incomplete,
+        reporters.parse_outputs(opts.outputs or wanted.output, None if opts.outputs else loaded.file),
+        replace(opts.style, metrics=wanted.metrics),
+        opts.fail_on or wanted.fail_on or "error",
+        opts.allow_incomplete,
         selection,
         counts.remarks,
         checkouts,
     )
 
 
-def _checkouts(given: Given) -> tuple[Checkout, ...]:
+def _checkouts(opts: CommandOptions) -> tuple[Checkout, ...]:
     """The clones that --checkout names. Errors of --helm-render come first."""
-    if given.helm_render:
-        if not given.checkouts:
+    if opts.helm_render:
+        if not opts.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
-        helm.find(*map(Path, given.checkouts))
-    return open_checkouts(given.checkouts, "--checkout")
+        helm.find(*map(Path, opts.checkouts))
+    return open_checkouts(opts.checkouts, "--checkout")
 
 
-def local_renders(given: Given, checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
+def local_renders(opts: CommandOptions, checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
     """The local rendering of --helm-render. Its folder lives as long as the command."""
-    if not given.helm_render:
+    if not opts.helm_render:
         return None
     return LocalRenders(
         helm.find(*(c.root for c in checkouts)),

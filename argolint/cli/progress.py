@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.values import plain
 
 
@@ -55,6 +55,6 @@ class Progress:
             sys.stderr.flush()
 
 
-def progress(given: Given) -> Progress:
+def progress(opts: CommandOptions) -> Progress:
     """A progress line; silent with -q and if standard error is no terminal."""
-    return Progress(wanted=not given.quiet and sys.stderr.isatty())
+    return Progress(wanted=not opts.quiet and sys.stderr.isatty())

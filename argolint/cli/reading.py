@@ -11,7 +11,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.cli.connecting import Sources, sources_of
 from argolint.cli.fleet_files import with_fleets
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import Run
 from argolint.cli.progress import Clock, progress
 from argolint.cli.selection import Selection
@@ -30,7 +30,7 @@ from argolint.values import enumerated
 
 def collect(
     run: Run,
-    given: Given,
+    opts: CommandOptions,
     sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
 ) -> tuple[lint.Part, tuple[Listing, ...]]:
@@ -38,13 +38,13 @@ def collect(
 
     `ways`: how to read the fleet and the applications of a source, by its name, if earlier checks are known.
     """
-    servers, remarks = sources or sources_of(given)
+    servers, remarks = sources or sources_of(opts)
     clock = Clock()
     expect_answers()
     ways = ways or {}
-    looks = {s.name: ways[s.name][1] if s.name in ways else look_of(given, s) for s in servers if s.transport}
-    servers = with_fleets(given, servers)
-    shown = progress(given)
+    looks = {s.name: ways[s.name][1] if s.name in ways else look_of(opts, s) for s in servers if s.transport}
+    servers = with_fleets(opts, servers)
+    shown = progress(opts)
     shown.say(f"listing the applications of {places(s.name or s.transport.server for s in servers if s.transport)}")
     with shown:
         with measured(run.plan.timings) as ledger:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import output_options
 from argolint.engine import config
 from argolint.errors import UsageError
@@ -38,9 +38,9 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -
 
     - is standard input. For several reports, the newest is written, and each finding has the date of its first report. The exit code is 0.
     """
-    given = Given(**options)
-    outputs = reporters.parse_outputs(given.outputs)
-    style = replace(given.style, metrics=config.load(config_file).config.metrics)
+    opts = CommandOptions(**options)
+    outputs = reporters.parse_outputs(opts.outputs)
+    style = replace(opts.style, metrics=config.load(config_file).config.metrics)
     if sum(map(_is_input, saved)) > 1:
         raise UsageError("- is standard input, and there is one", "name it once")
     made = trend.joined([_read(file) for file in saved])

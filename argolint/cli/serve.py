@@ -18,7 +18,7 @@ import click
 from argolint import __version__
 from argolint.cli import session as common
 from argolint.cli.connecting import requested_servers, sources_of
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     rule_options,
     selection_options,
@@ -124,7 +124,7 @@ def command(
 
     While Argo CD cannot be read, the last good report is served, marked as incomplete, with its time.
     """
-    given = Given(**options)
+    opts = CommandOptions(**options)
     from argolint.serve.checker import Checker
     from argolint.serve.extension import Extension
     from argolint.serve.web import Web, address
@@ -135,20 +135,20 @@ def command(
         raise UsageError(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
-    run = prepare(replace(given, quiet=True, color="never"))
-    with common.history(given) as known:
-        empty = _nothing(given)
+    run = prepare(replace(opts, quiet=True, color="never"))
+    with common.history(opts) as known:
+        empty = _empty_report(opts)
         extension = Extension(
             extension_token,
             show_other_projects=extension_show_other_projects,
-            server=_whose(extension_server, empty) if extension_token else "",
+            server=_named_server(extension_server, empty) if extension_token else "",
         )
-        follower = _followers(run, given, known) if watch else None
-        checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
+        follower = _followers(run, opts, known) if watch else None
+        checker = Checker(lambda: _checked(run, opts, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension, hosts) as web:
-            stop = _asked_to_end()
+            stop = _end_requested()
             often = "following changes" if watch else f"checking every {interval}"
-            _announce(f"listening on http://{_shown(web)}, {often}")
+            _announce(f"listening on http://{_shown_address(web)}, {often}")
             if not token and not is_loopback(host):
                 _announce("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
@@ -158,7 +158,7 @@ def command(
     return 0
 
 
-def _whose(name: str | None, empty: report.Report) -> str:
+def _named_server(name: str | None, empty: report.Report) -> str:
     """The address of the Argo CD that has the extension; empty if only one is checked."""
     names = {server.name: server.url for server in empty.servers if server.name}
     if not names and name is None:
@@ -186,8 +186,8 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: Run, given: Given, known: History | None) -> CheckResult:
-    return _published(collect(run, replace(given, quiet=True))[0], run, known, whole=True)
+def _checked(run: Run, opts: CommandOptions, known: History | None) -> CheckResult:
+    return _published(collect(run, replace(opts, quiet=True))[0], run, known, whole=True)
 
 
 def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> CheckResult:
@@ -199,7 +199,7 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     return CheckResult(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
 
 
-def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
+def _followers(run: Run, opts: CommandOptions, known: History | None, times: Times | None = None) -> Followers:
     """One stream of changes per server; a snapshot never changes."""
     from argolint.serve.fleet_reader import FleetReader
     from argolint.serve.follower import Follower
@@ -209,22 +209,22 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
     times = times or Times()
 
     def look_again(ways: Ways, *, whole: bool) -> CheckResult:
-        part, _ = collect(run, replace(given, quiet=True), ways=ways)
+        part, _ = collect(run, replace(opts, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:
         """A new connection with the current token."""
-        source = next(s for s in sources_of(given)[0] if s.name == name)
+        source = next(s for s in sources_of(opts)[0] if s.name == name)
         if source.transport is None:
             why = source.failure
             raise AuthError(why.error, why.hint) if why else AuthError("there is no way to it")
         return cast("HttpTransport", source.transport)
 
-    sources, _ = sources_of(given)
+    sources, _ = sources_of(opts)
     live = [source for source in sources if source.transport is None or not source.transport.offline]
     if not live:
         raise UsageError("a snapshot never changes, so there is nothing to watch", "leave --watch out, or name servers")
-    looks = {source.name: FleetReader(times, workers(given)) for source in sources}
+    looks = {source.name: FleetReader(times, workers(opts)) for source in sources}
     turn = threading.Condition()
 
     def following(source: Source) -> Follower:
@@ -237,14 +237,14 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
     return Followers(followers, FleetReaders(looks, look_again), turn)
 
 
-def _nothing(given: Given) -> report.Report:
+def _empty_report(opts: CommandOptions) -> report.Report:
     """The report before the first check: no findings. UsageError and the like if there is nothing to check."""
     return report.Report(
         report.SCHEMA_VERSION,
         report.Tool("argolint", __version__),
         "",
         False,
-        requested_servers(given),
+        requested_servers(opts),
         assemble.summarise((), 0, apps=0, resources=0),
         (),
     )
@@ -264,7 +264,7 @@ def _token(file: Path | None, variable: str, option: str) -> str:
     return token
 
 
-def _asked_to_end() -> threading.Event:
+def _end_requested() -> threading.Event:
     """An event that SIGTERM or Ctrl-C sets."""
     stop = threading.Event()
 
@@ -289,7 +289,7 @@ def _serve(web: Web, stop: threading.Event) -> None:
         time.sleep(0.05)
 
 
-def _shown(web: Web) -> str:
+def _shown_address(web: Web) -> str:
     host, port = str(web.server_address[0]), web.server_address[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

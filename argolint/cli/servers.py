@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from argolint.cli.given import Given, ServersFile
+from argolint.cli.given import CommandOptions, ServersFile
 from argolint.engine.servers import Source
 from argolint.errors import UsageError
 from argolint.model import Failure
@@ -56,12 +56,12 @@ def _named(ctx: click.Context, param: click.Parameter, value: Path | None) -> Se
 
 
 def sources(
-    given: Given, connected: Callable[[Connection, int | None], Transport]
+    opts: CommandOptions, connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The Argo CDs to read, and remarks on them. UsageError before any request."""
-    places = several_places(given)
+    places = several_places(opts)
     if places is None:
-        return (_single(given, connected),), ()
+        return (_single(opts, connected),), ()
     named, remarks = places
     found = []
     for one in named:
@@ -79,14 +79,14 @@ def sources(
     return tuple(found), remarks
 
 
-def _single(given: Given, connected: Callable[[Connection, int | None], Transport]) -> Source:
+def _single(opts: CommandOptions, connected: Callable[[Connection, int | None], Transport]) -> Source:
     """The single Argo CD from the options, the environment, the user's settings or the login file, in this order; or a snapshot."""
-    files = tuple(Path(path) for path in given.snapshots)
+    files = tuple(Path(path) for path in opts.snapshots)
     if files:
         return Source("", _recorded(files, None), opened=partial(_recorded, files), reached=files)
 
     def connection() -> Connection:
-        return connect(given.flags, os.environ, Path.home(), datetime.now(UTC))
+        return connect(opts.flags, os.environ, Path.home(), datetime.now(UTC))
 
     reached = connection()
     return Source(
@@ -94,26 +94,26 @@ def _single(given: Given, connected: Callable[[Connection, int | None], Transpor
     )
 
 
-def several_places(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
+def several_places(opts: CommandOptions) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
     """The places of several Argo CDs, and remarks; None if the options name a single one."""
-    file, only = _file(given), given.only
-    if file is None and not given.all_contexts:
+    file, only = _file(opts), opts.only
+    if file is None and not opts.all_contexts:
         if only:
             hint = "pass --servers FILE or --all-contexts as well"
             raise UsageError("--only chooses among several servers, and a single one is named", hint)
         return None
-    now, home, config = datetime.now(UTC), Path.home(), given.flags.config
+    now, home, config = datetime.now(UTC), Path.home(), opts.flags.config
     if file is None:
         return of_logins(config, os.environ, home, now, only)
-    return read_servers(file, config, os.environ, home, now, _checkouts(given), only), ()
+    return read_servers(file, config, os.environ, home, now, _checkouts(opts), only), ()
 
 
-def _checkouts(given: Given) -> list[Path]:
+def _checkouts(opts: CommandOptions) -> list[Path]:
     """The checkouts that the options name: a change under judgement may have written files in them."""
     from argolint.sources.checkout import url_and_folder
 
-    named = [given.checkout] if given.checkout else []
-    return [*named, *(Path(url_and_folder(text)[1]) for text in given.checkouts or ())]
+    named = [opts.checkout] if opts.checkout else []
+    return [*named, *(Path(url_and_folder(text)[1]) for text in opts.checkouts or ())]
 
 
 def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
@@ -122,22 +122,22 @@ def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
     return SnapshotTransport(files)
 
 
-def _file(given: Given) -> Path | None:
+def _file(opts: CommandOptions) -> Path | None:
     """The servers file. UsageError if options contradict each other. A single server on the command line wins over environment variables."""
-    flags, named = given.flags, given.servers
+    flags, named = opts.flags, opts.servers
     one = [f"--{name.replace('_', '-')}" for name in flags.__slots__ if name != "config" and getattr(flags, name)]
-    one += ["--snapshot"] if given.snapshots else []
-    chosen = "--all-contexts" if given.all_contexts else "--servers"
-    if named is not None and not named.by_option and (one or given.all_contexts):
+    one += ["--snapshot"] if opts.snapshots else []
+    chosen = "--all-contexts" if opts.all_contexts else "--servers"
+    if named is not None and not named.by_option and (one or opts.all_contexts):
         named = None
-    if one and (named is not None or given.all_contexts):
+    if one and (named is not None or opts.all_contexts):
         own = "; an entry of the file has headers, token and TLS files of its own" if named is not None else ""
         raise UsageError(f"{one[0]} is for a single server, and {chosen} names several", f"pass one of them{own}")
-    if named is not None and given.all_contexts:
+    if named is not None and opts.all_contexts:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
     if named is not None:
         return named.file
-    if given.all_contexts or one or any(os.environ.get(name) for name in _ONE):
+    if opts.all_contexts or one or any(os.environ.get(name) for name in _ONE):
         return None
     own = read_settings(os.environ, Path.home()).servers
     return settings_file(os.environ, Path.home()).parent / Path(own).expanduser() if own else None

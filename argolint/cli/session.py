@@ -12,7 +12,7 @@ import msgspec
 
 from argolint import __version__
 from argolint.cli import timings
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
@@ -54,7 +54,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
     costs = part.costs
     with measured(bool(costs)) as ledger, charged("join"):
         outcome = lint.conclude(part, run.plan.rules, suppressions)
-        made = _built(part, outcome)
+        made = _built_report(part, outcome)
     stats = timings.with_costs(part.stats, costs, ledger.costs)
     ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
     shown = (
@@ -63,7 +63,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
     return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
 
 
-def _built(part: lint.Part, outcome: Outcome) -> Report:
+def _built_report(part: lint.Part, outcome: Outcome) -> Report:
     return assemble.build(
         outcome,
         servers=part.servers,
@@ -74,34 +74,34 @@ def _built(part: lint.Part, outcome: Outcome) -> Report:
     )
 
 
-def check(names: Sequence[str], given: Given) -> int:
+def check(names: Sequence[str], opts: CommandOptions) -> int:
     """Run a check and write its outputs; returns the exit code."""
-    run = prepare(given, names)
-    with history(given) as known:
-        return _check(given, run, known)
+    run = prepare(opts, names)
+    with history(opts) as known:
+        return _check(opts, run, known)
 
 
 @contextmanager
-def history(given: Given) -> Iterator[History | None]:
+def history(opts: CommandOptions) -> Iterator[History | None]:
     """The file of --state, opened before any request."""
-    if not given.state:
+    if not opts.state:
         yield None
         return
-    if given.shard:
+    if opts.shard:
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
     from argolint.reports.history import opened
 
-    with opened(given.state) as known:
+    with opened(opts.state) as known:
         yield known
 
 
-def _check(given: Given, run: Run, known: History | None) -> int:
-    if given.shard:
+def _check(opts: CommandOptions, run: Run, known: History | None) -> int:
+    if opts.shard:
         _require_shard_file(run)
-    part, read = collect(run, given)
+    part, read = collect(run, opts)
     if not run.checkouts:
         read = ()  # only places in checkouts need the list, which takes some 300 MB for ten thousand applications
-    if given.shard:
+    if opts.shard:
         code = write_shard(part, run)
         timings.show(timings.with_costs(part.stats, part.costs))
         return code
@@ -114,16 +114,16 @@ def _check(given: Given, run: Run, known: History | None) -> int:
     made = _anchored(conclude(part, run), run, read)
     if known is not None:
         made = remember(made, part, run, known)
-    run = _with_history(made, run, given)
+    run = _with_history(made, run, opts)
     with measured(run.plan.timings) as ledger, charged("report"):
         code = publish(made, run)
     timings.show(made.stats, ledger.costs)
     return code
 
 
-def _with_history(made: Report, run: Run, given: Given) -> Run:
+def _with_history(made: Report, run: Run, opts: CommandOptions) -> Run:
     """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
-    if given.no_history or run.selection != Selection() or given.only:
+    if opts.no_history or run.selection != Selection() or opts.only:
         return run
     from argolint.reports import whats_new
 
@@ -131,7 +131,7 @@ def _with_history(made: Report, run: Run, given: Given) -> Run:
     if folder is None:
         return run
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
-    since = whats_new.news(made, asked, folder, offline=bool(given.snapshots))
+    since = whats_new.news_sentence(made, asked, folder, offline=bool(opts.snapshots))
     return replace(run, style=replace(run.style, since=since))
 
 

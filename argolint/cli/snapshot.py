@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from argolint.cli.connecting import Sources, sources_of
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
@@ -57,14 +57,14 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: An
     With several servers (--servers, --all-contexts), each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
-    given = Given(**options)
-    run = prepare(replace(given, baseline=None, outputs=()), apps)
+    opts = CommandOptions(**options)
+    run = prepare(replace(opts, baseline=None, outputs=()), apps)
     if fleet_only:
-        _require_the_list_alone(run.selection, given)
-    sources, remarks = sources_of(given)
+        _require_the_list_alone(run.selection, opts)
+    sources, remarks = sources_of(opts)
     if not sources[0].name:
-        saved = _recorded((sources, remarks), {"": target}, fleet_only, run, given)
-        return _say_saved(saved, target, given, fleet_only)
+        saved = _recorded((sources, remarks), {"": target}, fleet_only, run, opts)
+        return _say_saved(saved, target, opts, fleet_only)
     if target.name.endswith(ARCHIVES):
         hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
         raise UsageError(f"{target} is one file, and {len(sources)} servers are to be saved", hint)
@@ -72,19 +72,19 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: An
         folder = work / "all"
         folder.mkdir()
         places = {source.name: folder / name for source, name in zip(sources, _folders(sources), strict=True)}
-        saved = _recorded((sources, remarks), places, fleet_only, run, given)
+        saved = _recorded((sources, remarks), places, fleet_only, run, opts)
         _name_servers(folder, places, saved.read)
         folder.replace(whole)
-    return _say_saved(saved, target, given, fleet_only)
+    return _say_saved(saved, target, opts, fleet_only)
 
 
-def _require_the_list_alone(selection: Selection, given: Given) -> None:
+def _require_the_list_alone(selection: Selection, opts: CommandOptions) -> None:
     """UsageError for options that --fleet-only cannot serve."""
     if selection != Selection():
         hint = "select applications where `check` takes the list, or leave it out"
         raise UsageError("--fleet-only saves the list of all applications", hint)
     for option in ("shard", "deep", "manifests", "render_twice", "helm_render"):
-        if getattr(given, option):
+        if getattr(opts, option):
             problem = (
                 f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
             )
@@ -101,7 +101,7 @@ class _Saved:
     failures: Sequence[Failure]
 
 
-def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Given) -> _Saved:
+def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, opts: CommandOptions) -> _Saved:
     """Read all servers and save each in its place."""
     sources, remarks = of
     with ExitStack() as recording:
@@ -115,7 +115,7 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
             read, found, _ = load(recorded)
             apps = {one.source.name: len(one.fleet.apps) for one in read}
             return _Saved(read, apps, recorders, [*found, *(f for one in read for f in one.failures)])
-        part, read = collect(run, given, (recorded, remarks))
+        part, read = collect(run, opts, (recorded, remarks))
         count = Counter(result.ref.server for result in part.results)
         apps = {one.source.name: count[one.fleet.server] for one in read}
         return _Saved(read, apps, recorders, _failures(part))
@@ -160,7 +160,7 @@ def _say_unsaved(failures: Sequence[Failure]) -> None:
         click.echo(without_secrets(f"not saved: {where}{about}{failure.error}"), err=True)
 
 
-def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
+def _say_saved(saved: _Saved, target: Path, opts: CommandOptions, fleet_only: bool) -> int:
     """Print what was saved and what was not; 3 if something could not be read, else 0."""
     _say_unsaved(saved.failures)
     for one in saved.read:
@@ -170,13 +170,13 @@ def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> i
     if any(one.source.name for one in saved.read):
         reads = f"read them with --servers {target / 'servers.yaml'}"
         click.echo(f"give them to the same servers with --fleet {target}" if fleet_only else reads, err=True)
-    _say_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
+    _say_masked(sum(recorder.masked for recorder in saved.recorders.values()), opts)
     return 3 if saved.failures else 0
 
 
-def _say_masked(values: int, given: Given) -> None:
+def _say_masked(values: int, opts: CommandOptions) -> None:
     """Print how much is masked, and what is not."""
-    if not given.quiet:
+    if not opts.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:
             click.echo(f"not masked: {what}", err=True)

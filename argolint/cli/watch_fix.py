@@ -13,7 +13,7 @@ import click
 
 from argolint.cli import session as common
 from argolint.cli.fix_text import subject
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, source_options
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
@@ -24,7 +24,7 @@ from argolint.reports.causes import identity
 from argolint.reports.document import Report, ReportedApp, ReportedFinding
 from argolint.reports.formats import server_name, with_server_names
 from argolint.reports.formats.layout import number
-from argolint.reports.trend import apps_of, looked_at
+from argolint.reports.trend import apps_of, is_looked_at
 from argolint.values import plain
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600}
@@ -62,8 +62,8 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
     """
     if within > _MOST_S or every < _LEAST_S:
         raise UsageError("--within is 24h at most, and --every 5s at least", "--within 30m --every 1m")
-    given = Given(**options)
-    if given.shard:
+    opts = CommandOptions(**options)
+    if opts.shard:
         raise UsageError("a fix is looked for in whole reports", "leave out --shard")
     findings = _chosen(with_server_names(report.read(saved)), wanted, saved)
     names = sorted({_name(app) for f in findings for app in apps_of(f)})
@@ -71,19 +71,19 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
     began = time.monotonic()
     apps = len({f.app for f in findings})
     click.echo(
-        f"{number(len(left), 'finding')} of {number(apps, 'application')}; {_in_words(within)} at most", err=True
+        f"{number(len(left), 'finding')} of {number(apps, 'application')}; {_duration_text(within)} at most", err=True
     )
     unseen: set[Identity] = set()
-    given = replace(given, outputs=(), quiet=True)
-    run = prepare(given, names)
+    opts = replace(opts, outputs=(), quiet=True)
+    run = prepare(opts, names)
     while True:
-        made = _look(run, given)
+        made = _fresh_report(run, opts)
         if made is not None:
-            gone, unseen = _gone(left, made)
+            gone, unseen = _gone_and_unseen(left, made)
             for mark in gone:
                 finding = left.pop(mark)
-                click.echo(f"gone after {_in_words(time.monotonic() - began)}: {finding.rule}  {subject(finding)}")
-        if not left or given.snapshots or time.monotonic() - began + every > within:
+                click.echo(f"gone after {_duration_text(time.monotonic() - began)}: {finding.rule}  {subject(finding)}")
+        if not left or opts.snapshots or time.monotonic() - began + every > within:
             break
         time.sleep(every)
     for mark, finding in left.items():
@@ -98,17 +98,17 @@ def _chosen(made: Report, wanted: Sequence[str], saved: Path) -> list[ReportedFi
     """The findings to wait for. UsageError if there is none."""
     active = [f for f in made.findings if f.suppressed is None]
     for word in wanted:
-        if not any(_is(f, word) for f in active):
+        if not any(_is_named(f, word) for f in active):
             raise UsageError(
                 f"no finding of {saved} has the rule or fingerprint {word!r}", "`argolint report` shows them"
             )
-    found = [f for f in active if not wanted or any(_is(f, word) for word in wanted)]
+    found = [f for f in active if not wanted or any(_is_named(f, word) for word in wanted)]
     if not found:
         raise UsageError(f"{saved} has no finding to look for", "pass the report that the fixes were made from")
     return found
 
 
-def _is(finding: ReportedFinding, word: str) -> bool:
+def _is_named(finding: ReportedFinding, word: str) -> bool:
     return word == finding.rule or (len(word) >= 7 and finding.fingerprint.startswith(word))
 
 
@@ -119,27 +119,27 @@ def _name(app: ReportedApp) -> str:
     return f"{server}/{app.namespace}/{name}" if server else f"{app.namespace}/{name}"
 
 
-def _look(run: Run, given: Given) -> Report | None:
+def _fresh_report(run: Run, opts: CommandOptions) -> Report | None:
     """The report of one look; None if the server did not answer."""
     try:
-        part, _ = collect(run, given)
+        part, _ = collect(run, opts)
     except ConnectError as error:
         click.echo(f"argolint: {error.message}", err=True)
         return None
     return with_server_names(common.conclude(part, run))
 
 
-def _gone(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:
+def _gone_and_unseen(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:
     """The findings that are gone, and those that this look could not see: they would be missing even if the fault existed."""
-    there = {identity(f) for f in made.findings}
+    present = {identity(f) for f in made.findings}
     servers = {server.url for server in made.servers}
     unseen = {
         mark
         for mark, f in left.items()
-        if mark not in there and not (f.app.server in servers and looked_at(f.rule, apps_of(f), made))
+        if mark not in present and not (f.app.server in servers and is_looked_at(f.rule, apps_of(f), made))
     }
-    return [mark for mark in left if mark not in there and mark not in unseen], unseen
+    return [mark for mark in left if mark not in present and mark not in unseen], unseen
 
 
-def _in_words(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -12,7 +12,7 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.cli.connecting import read_lists
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import full_name, named, unknown
@@ -58,40 +58,40 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
     and how to fix it. POINTER is a JSON pointer such as /spec/replicas.
     """
-    given = Given(**options)
-    run = prepare(replace(given, outputs=()))
-    servers, failures, _ = read_lists(replace(given, workers=1))
+    opts = CommandOptions(**options)
+    run = prepare(replace(opts, outputs=()))
+    servers, failures, _ = read_lists(replace(opts, workers=1))
     target = why.Target(resource, pointer)
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
     read, missing = load(t, wanted, fleet, plan, states=True)
     why.chosen(read, target)  # refuses a wrong name before more is read
-    others = why.sharing(read, fleet)
+    others = why.sharing_applications(read, fleet)
     results = [
         inspect(read, fleet, plan.rules),
         *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
-        *_across(one, wanted, servers, plan),
+        *_other_server_results(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
     found = why.explain(read, fleet, outcome.findings, target, _revisions(t, read))
     unasked = run.plan.shown.unasked
     found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
-    found = _in_git(found, read, given)
+    found = _with_places(found, read, opts)
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)
     else:
         names = {one.fleet.server: one.source.name for one in servers if one.source.name}
-        click.echo(narrative.render(with_names(found, names), given.style), nl=False)
+        click.echo(narrative.render(with_names(found, names), opts.style), nl=False)
     for failure in (*failures, *missing):
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)
     return 3 if missing else 0
 
 
-def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
+def _with_places(found: why.Why, app: App, opts: CommandOptions) -> why.Why:
     """The chain with file and line, from the named checkouts, else from the clone of the working directory."""
-    checkouts = open_checkouts(given.checkouts, "--checkout") if given.checkouts else _own_clone(app)
+    checkouts = open_checkouts(opts.checkouts, "--checkout") if opts.checkouts else _own_clone(app)
     if not checkouts:
         return found
     from argolint.fixes.anchors import of_field, of_finding
@@ -107,7 +107,7 @@ def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
         about = link.resource
         fields = link.fields
         if about is not None:
-            answer = next(iter((*because, *also)), _unsaid(found.app, about))
+            answer = next(iter((*because, *also)), _placeholder_finding(found.app, about))
             fields = tuple(
                 msgspec.structs.replace(f, source=of_field(found.app, about, f.pointer, answer, site)) for f in fields
             )
@@ -141,7 +141,7 @@ def _rendered(app: App) -> Callable[[ReportedApp, ReportedResource], Object | No
     return rendered
 
 
-def _unsaid(app: ReportedApp, resource: ReportedResource) -> ReportedFinding:
+def _placeholder_finding(app: ReportedApp, resource: ReportedResource) -> ReportedFinding:
     """A placeholder finding for an object without one: file positions are looked up by finding."""
     return ReportedFinding("", "", "info", "possible", app, "", "", "", resource=resource)
 
@@ -162,7 +162,7 @@ def _named(servers: Sequence[Listing], name: str, unread: Sequence[str]) -> tupl
     return next(one for one in servers if one.fleet is fleet), app
 
 
-def _across(own: Listing, app: App, servers: Sequence[Listing], plan: Plan) -> Iterator[AppResult]:
+def _other_server_results(own: Listing, app: App, servers: Sequence[Listing], plan: Plan) -> Iterator[AppResult]:
     """Results of the applications of other servers that share an object with this one."""
     refs = {
         c.app for crossing in own.fleet.crossings.get(app.ref, ()) for c in (*crossing.claimants, *crossing.pruners)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.core import ParameterSource
 
-from argolint.cli.given import Given
+from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import pacing, wanted_workers
 from argolint.engine.run import Look
 from argolint.engine.servers import Source
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from argolint.engine.workers.spec import Server
 
 
-def look_of(given: Given, source: Source) -> Look | None:
+def look_of(opts: CommandOptions, source: Source) -> Look | None:
     """The function that looks at the applications of a server in other processes, or None. UsageError for sources that cannot be shared."""
     offline = isinstance(source.reached, tuple)
-    count, dask = given.processes or 1, given.dask
-    lonely = next((name for name in ("worker_token", "dask_insecure") if getattr(given, name) and _by_option(name)), "")
+    count, dask = opts.processes or 1, opts.dask
+    lonely = next((name for name in ("worker_token", "dask_insecure") if getattr(opts, name) and _by_option(name)), "")
     if lonely and not dask:
         option = f"--{lonely.replace('_', '-')}"
         raise UsageError(f"{option} is for a Dask cluster, and none is named", "pass --dask ADDRESS as well")
@@ -39,16 +39,16 @@ def look_of(given: Given, source: Source) -> Look | None:
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
-    if given.render_twice and not offline:
+    if opts.render_twice and not offline:
         raise UsageError(
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
     if dask:
-        return _look_in_cluster(given, source)
+        return _look_in_cluster(opts, source)
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
-    most = wanted_workers(given)
+    most = wanted_workers(opts)
     if not offline and count > most:
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and {most} are allowed",
@@ -57,7 +57,7 @@ def look_of(given: Given, source: Source) -> Look | None:
     from argolint.engine.workers.processes import in_processes
 
     if not offline:
-        count = pacing(given, source.limits).shared_by(count)
+        count = pacing(opts, source.limits).shared_by(count)
     assert source.opened is not None
     return in_processes(count, source.opened)
 
@@ -68,42 +68,42 @@ def _by_option(name: str) -> bool:
     return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _look_in_cluster(given: Given, source: Source) -> Look:
+def _look_in_cluster(opts: CommandOptions, source: Source) -> Look:
     """A look on a Dask cluster. Secrets of the connection stay here: each worker has its own token."""
     from argolint.engine.workers.cluster import in_cluster
     from argolint.engine.workers.spec import TOKEN, require_place
 
-    if given.helm_render:
+    if opts.helm_render:
         raise UsageError(
             "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
         )
-    place = require_place(given.worker_token or TOKEN)
+    place = require_place(opts.worker_token or TOKEN)
     reached, server = source.reached, None
     if isinstance(reached, Connection):
-        if source.name and given.worker_token:
+        if source.name and opts.worker_token:
             raise UsageError(
                 "--worker-token is for a single server", "the entries of --servers say where each token is"
             )
         if source.name and not reached.token_place:
             hint = "name it in a servers file, with auth-token-env or auth-token-file, and give every worker the same variable or file"
             raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
-        server = _elsewhere(given, reached, reached.token_place or place)
+        server = _elsewhere(opts, reached, reached.token_place or place)
     return in_cluster(
-        given.dask or "",
-        insecure=given.dask_insecure,
+        opts.dask or "",
+        insecure=opts.dask_insecure,
         snapshots=[] if server else [str(file.absolute()) for file in cast("tuple[Path, ...]", reached)],
         server=server,
         warn=lambda text: click.echo(f"warning: {without_secrets(plain(text))}", err=True),
     )
 
 
-def _elsewhere(given: Given, connection: Connection, place: str) -> Server:
+def _elsewhere(opts: CommandOptions, connection: Connection, place: str) -> Server:
     """The connection of a remote worker to a server. UsageError for settings that only this process has."""
     from argolint.engine.workers.spec import Server
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
 
     certificate, key = connection.client_files
-    pace = pacing(given, connection.limits)
+    pace = pacing(opts, connection.limits)
     for what, there in (
         ("headers", connection.headers),
         ("client certificate", connection.client_pem and not certificate),
@@ -118,8 +118,8 @@ def _elsewhere(given: Given, connection: Connection, place: str) -> Server:
         connection.ca_pem,
         certificate,
         key,
-        given.timeout or ANSWER_S,
-        given.max_answer << 20 if given.max_answer else MAX_ANSWER_BYTES,
+        opts.timeout or ANSWER_S,
+        opts.max_answer << 20 if opts.max_answer else MAX_ANSWER_BYTES,
         pace.rate,
         pace.per_cluster,
     )

@@ -132,8 +132,8 @@ def strategy_of(application: Object, desired: Object | None, version: str, *, se
     compare_options = comma_list(annotations_of(application).get(COMPARE_OPTIONS))
     newer = (parse_version(version) or _NO_STRUCTURED_MERGE) >= _NO_STRUCTURED_MERGE
     applied = "ServerSideApply=true" in items(application, "spec", "syncPolicy", "syncOptions")
-    asked = server_side or "ServerSideDiff=true" in compare_options or (newer and applied)
-    if asked and "ServerSideDiff=false" not in compare_options:
+    is_server_side = server_side or "ServerSideDiff=true" in compare_options or (newer and applied)
+    if is_server_side and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
     if not newer and has_sync_option(application, desired, "ServerSideApply=true"):
         return Strategy.STRUCTURED  # a resource's ServerSideApply=false changes only its sync
@@ -208,7 +208,7 @@ def caused(
     """The differences that exist only because of this rule; sorted pointers."""
     others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     without = compare(live, desired, others, strategy).pointers
-    return _only(compare(live, desired, rules, strategy).pointers, without)
+    return _only_shown(compare(live, desired, rules, strategy).pointers, without)
 
 
 def differing(live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY) -> tuple[str, ...]:
@@ -218,14 +218,14 @@ def differing(live: Object, desired: Object, rules: Rules, strategy: Strategy = 
 
 def compared_by(live: Object, desired: Object, rules: Rules, strategy: Strategy) -> tuple[str, ...]:
     """The differences that one strategy shows and the default one does not; sorted pointers."""
-    return _only(differing(live, desired, rules, strategy), differing(live, desired, rules))
+    return _only_shown(differing(live, desired, rules, strategy), differing(live, desired, rules))
 
 
-def _only(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:
+def _only_shown(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:
     """The pointers that no pointer of the other list overlaps."""
-    there = {place for pointer in otherwise for place in at_and_above(pointer)}
+    otherwise_shown = {place for pointer in otherwise for place in at_and_above(pointer)}
     places = frozenset(otherwise)
-    return tuple(p for p in shown if p not in there and not any(place in places for place in at_and_above(p)))
+    return tuple(p for p in shown if p not in otherwise_shown and not any(place in places for place in at_and_above(p)))
 
 
 @by_identity(16)
@@ -308,11 +308,11 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
     kept_live, kept_desired = normalize(kept_live, rules.ignore), normalize(kept_desired, rules.ignore)
     had = {key: value for key, value in live.items() if key != "status"}
     merges = builtin(desired) and rules.merges_lists
-    result: Object = _restored(kept_desired, kept_live, had, ("", "") if merges else None)
-    return _as_git_says(result, desired, kept_desired)
+    result: Object = _with_kept_values(kept_desired, kept_live, had, ("", "") if merges else None)
+    return _with_git_values(result, desired, kept_desired)
 
 
-def _as_git_says(patched: Object, desired: Object, kept: Object) -> Object:
+def _with_git_values(patched: Object, desired: Object, kept: Object) -> Object:
     """Patched with desired's values for all fields that are not ignored: lists are replaced as a whole, so live's extra items are removed.
 
     `kept`: desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields, since Argo CD 3.5; before, such a list came
@@ -322,13 +322,13 @@ def _as_git_says(patched: Object, desired: Object, kept: Object) -> Object:
     for key, value in desired.items():
         have, left = patched.get(key), kept.get(key)
         if isinstance(have, dict) and isinstance(value, dict) and isinstance(left, dict):
-            restored[key] = _as_git_says(have, value, left)
+            restored[key] = _with_git_values(have, value, left)
         elif key in kept and left == value:
             restored[key] = value
     return restored
 
 
-def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
+def _with_kept_values(desired: Json, kept: Json, live: Json, at: Place) -> Json:
     """Desired with everything that live has and `kept`, live without its ignored fields, does not.
 
     Lists without a merge key come from live as a whole, as in a JSON merge patch.
@@ -338,7 +338,9 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
     if isinstance(live, dict) and isinstance(kept, dict):
         base = desired if isinstance(desired, dict) else {}
         changes = {
-            key: _restored(base.get(key), kept[key], value, (at[1], key) if at else None) if key in kept else value
+            key: _with_kept_values(base.get(key), kept[key], value, (at[1], key) if at else None)
+            if key in kept
+            else value
             for key, value in live.items()
             if key not in kept or kept[key] != value
         }
@@ -347,7 +349,7 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
     if key and isinstance(live, list) and isinstance(kept, list) and isinstance(desired, list):
         have, left, want = (numbered(side, key) for side in (live, kept, desired))
         merged = {name: item for name, item in have.items() if name not in left} | {
-            name: _restored(item, left[name], have[name], at) if name in left and name in have else item
+            name: _with_kept_values(item, left[name], have[name], at) if name in left and name in have else item
             for name, item in want.items()
         }
         patched = [merged[name] for name in have if name in merged]  # a patch names every item of live, in live's order

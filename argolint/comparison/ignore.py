@@ -150,11 +150,11 @@ def matches_object(rule: IgnoreRule, obj: Object) -> bool:
 
 def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
     """The object without the fields that these rules ignore, and with known type fields in their type's format."""
-    whose = obj
+    normalized = obj
     jq_paths: list[str] = []
     """pending jq paths: those of several rules run together"""
     for rule in rules:
-        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, whose):
+        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, normalized):
             if rule.json_pointers:
                 obj, jq_paths = jq.deleted(obj, jq_paths), []
             for pointer in rule.json_pointers:
@@ -212,8 +212,8 @@ def _retyped(node: Json, path: list[str], kind: str) -> Json:
 def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
     """Both objects without the fields that a trusted manager owns and that have different values."""
     left, right = live, desired
-    for here, there in _trusted(live, desired, rules):
-        left, right = without(left, here), without(right, there)
+    for here, desired_pointer in _trusted(live, desired, rules):
+        left, right = without(left, here), without(right, desired_pointer)
     return left, right
 
 
@@ -232,17 +232,17 @@ def _trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> Iter
 def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
     """The pointers, into live and into desired, of owned leaves with different values on both sides."""
     for step, below in fields.items():
-        here, there = (None, None) if step == "." else (locate(live, step), locate(desired, step))
-        if here is None or there is None:
+        here, desired_step = (None, None) if step == "." else (locate(live, step), locate(desired, step))
+        if here is None or desired_step is None:
             continue
-        pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
-        both_maps = isinstance(live[here], dict) and isinstance(desired[there], dict)
+        pointers = (at[0] + join_pointer(here), at[1] + join_pointer(desired_step))
+        both_maps = isinstance(live[here], dict) and isinstance(desired[desired_step], dict)
         if below and isinstance(below, dict):
             if not (step == "f:port" and at[0].endswith(_BACKENDS)):
-                yield from _disputed(below, live[here], desired[there], pointers)
+                yield from _disputed(below, live[here], desired[desired_step], pointers)
         elif both_maps and (step in _PARTED or (step.startswith("k:") and not at[0].endswith(_WHOLE_ITEMS))):
             continue  # the difference is deeper than the owned field, and only equal paths count
-        elif live[here] != desired[there]:
+        elif live[here] != desired[desired_step]:
             yield pointers
 
 

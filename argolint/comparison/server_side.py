@@ -33,9 +33,9 @@ def server_side_apply(live: Object, desired: Object, *, complete: bool = False) 
     entries = _entries(live)
     structure = _union(entry.get("fieldsV1") or {} for entry in entries)
     merged = _merge(live, desired, structure or None, ("", "") if builtin(desired) else None, complete)
-    mine = _union(entry.get("fieldsV1") or {} for entry in entries if _is_own(entry))
+    own_fields = _union(entry.get("fieldsV1") or {} for entry in entries if _is_own(entry))
     others = _union(entry.get("fieldsV1") or {} for entry in entries if not _is_own(entry))
-    result: Object = _prune(merged, desired, mine, others)
+    result: Object = _prune(merged, desired, own_fields, others)
     return result
 
 
@@ -77,14 +77,14 @@ def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
     return (key,) if key else ()
 
 
-def _names(item: Json, keys: tuple[str, ...]) -> dict[str, Json]:
+def _key_values(item: Json, keys: tuple[str, ...]) -> dict[str, Json]:
     """The item's merge keys; `protocol` has a default in the schema."""
     found = item if isinstance(item, dict) else {}
     return {key: found.get(key, "TCP" if key == "protocol" else None) for key in keys}
 
 
 def _step(item: Json, keys: tuple[str, ...]) -> str:
-    return "k:" + json.dumps(_names(item, keys), separators=(",", ":"))
+    return "k:" + json.dumps(_key_values(item, keys), separators=(",", ":"))
 
 
 def _items(structure: Fields | None) -> Fields:
@@ -97,12 +97,12 @@ def _merge(live: Json, desired: Json, structure: Fields | None, at: Place, compl
         if live and structure is not None and not structure:
             return desired  # owned as a leaf: an atomic map
         below = structure or {}
-        mine = {
-            key: _merge(live.get(key), value, below.get(f"f:{key}"), _below(at, key), complete)
+        own_items = {
+            key: _merge(live.get(key), value, below.get(f"f:{key}"), _place_below(at, key), complete)
             for key, value in desired.items()
             if value is not None
         }
-        return {**live, **mine}
+        return {**live, **own_items}
     if isinstance(live, list) and isinstance(desired, list):
         keys = _list_keys(structure, at)
         if keys:
@@ -118,7 +118,7 @@ def _merge(live: Json, desired: Json, structure: Fields | None, at: Place, compl
     return desired
 
 
-def _below(at: Place, key: str) -> Place:
+def _place_below(at: Place, key: str) -> Place:
     return (at[1], key) if at else None
 
 
@@ -155,7 +155,7 @@ def _owned(node: Json, structure: Fields | None, at: Place) -> dict[str, Any]:
     """The FieldsV1 tree of everything in the node."""
     if isinstance(node, dict) and (structure is None or structure):
         below = structure or {}
-        return {f"f:{key}": _owned(value, below.get(f"f:{key}"), _below(at, key)) for key, value in node.items()}
+        return {f"f:{key}": _owned(value, below.get(f"f:{key}"), _place_below(at, key)) for key, value in node.items()}
     if isinstance(node, list) and (keys := _list_keys(structure, at)):
         return {_step(item, keys): {".": {}, **_owned(item, _items(structure), at)} for item in node}
     return {}

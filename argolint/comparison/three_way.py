@@ -152,19 +152,19 @@ def _merge_items(original: list[Json], desired: list[Json], live: list[Json], ke
     """
     before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
     lost = {name for name, count in before.keys() - wanted.keys() if (name, 0) in wanted}
-    mine: dict[tuple[str, int], Json] = {}
+    own_items: dict[tuple[str, int], Json] = {}
     for name, item in wanted.items():
         if name[0] in lost:
             continue
-        mine[name] = (
+        own_items[name] = (
             _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
         )
         first = (name[0], 0)
-        if name != first and name in have and first in mine and mine[name] != have[name]:
-            changed = {k: v for k, v in mine[name].items() if have[name].get(k, v) != v or k not in have[name]}
-            mine[first], mine[name] = {**mine[first], **changed}, have[name]
+        if name != first and name in have and first in own_items and own_items[name] != have[name]:
+            changed = {k: v for k, v in own_items[name].items() if have[name].get(k, v) != v or k not in have[name]}
+            own_items[first], own_items[name] = {**own_items[first], **changed}, have[name]
     others = [item for name, item in have.items() if name not in wanted and name not in before and name[0] not in lost]
-    return interleave(list(mine.values()), others, live, lambda item: item[key])
+    return interleave(list(own_items.values()), others, live, lambda item: item[key])
 
 
 def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:

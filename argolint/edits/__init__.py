@@ -107,7 +107,7 @@ def annotation_option(obj: Object | None, name: str, *options: str) -> list[Oper
     held = [*comma_list(annotations_of(obj).get(name))]
     wished = held
     for option in options:
-        wished = _with(wished, option)
+        wished = _with_option(wished, option)
     return annotate(obj, {name: ",".join(wished)}) if wished != held else []
 
 
@@ -121,10 +121,10 @@ def sync_option(app: App, option: str) -> list[Operation]:
     if rivals:
         more = [{"op": "remove", "path": f"{pointer}/{index}"} for index in reversed(rivals[1:])]
         return [*more, {"op": "replace", "path": f"{pointer}/{rivals[0]}", "value": option}]
-    return _appended(pointer, held, [option]) if held else set_field(app.raw, pointer, [option])
+    return _append_operations(pointer, held, [option]) if held else set_field(app.raw, pointer, [option])
 
 
-def _with(held: Sequence[str], option: str) -> list[str]:
+def _with_option(held: Sequence[str], option: str) -> list[str]:
     """The options with this one: unchanged if it is among them, else in the place of a contradicting one, else at the end."""
     if option in held:
         return list(held)
@@ -147,21 +147,21 @@ def ignore_entries(app: App, *entries: Mapping[str, Json]) -> list[Operation]:
     grown: list[Operation] = []
     new: list[Mapping[str, Json]] = []
     for entry in entries:
-        wished = {field: left for field in _FIELDS if (left := _unnamed(app, entry, field))}
+        wished = {field: left for field in _FIELDS if (left := _unnamed_values(app, entry, field))}
         at = next((index for index, other in enumerate(held) if _target(other) == _target(entry)), None)
         if at is None:
             new += [{**{k: v for k, v in entry.items() if k not in _FIELDS}, **wished}] if wished else []
             continue
         for field, values in wished.items():
-            grown += _appended(f"/spec/ignoreDifferences/{at}/{field}", dig(held[at], field), values)
-    return [*grown, *_appended("/spec/ignoreDifferences", held, new)]
+            grown += _append_operations(f"/spec/ignoreDifferences/{at}/{field}", dig(held[at], field), values)
+    return [*grown, *_append_operations("/spec/ignoreDifferences", held, new)]
 
 
 def _target(entry: Json) -> tuple[str, ...]:
     return tuple(str(dig(entry, field) or "") for field in _TARGET)
 
 
-def _unnamed(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
+def _unnamed_values(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
     """The values of one field that no entry for the same objects, or a wider selection, has yet."""
     group, kind, name, namespace = _target(entry)
     known = {
@@ -197,7 +197,7 @@ def ignore_less(app: App, pointers: Iterable[str]) -> list[Operation]:
     return removals(app.raw, gone)
 
 
-def _appended(pointer: str, held: Json, values: Sequence[Json]) -> list[Operation]:
+def _append_operations(pointer: str, held: Json, values: Sequence[Json]) -> list[Operation]:
     if not held:
         return [{"op": "add", "path": pointer, "value": list(values)}] if values else []
     return [{"op": "add", "path": f"{pointer}/-", "value": value} for value in values]

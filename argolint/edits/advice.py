@@ -35,11 +35,11 @@ class Shell(str):
 def advice(package: str, topic: str, facts: Facts, resource: ResourceId | None = None) -> tuple[Fix, ...]:
     """The fixes for a topic in this package's table; none for an unknown topic. KeyError names a missing fact."""
     return tuple(
-        _fix(entry, facts, resource) for entry in load(package, "advice.yaml").get(topic, ()) if _counts(entry, facts)
+        _fix(entry, facts, resource) for entry in load(package, "advice.yaml").get(topic, ()) if _applies(entry, facts)
     )
 
 
-def _counts(entry: Facts, facts: Facts) -> bool:
+def _applies(entry: Facts, facts: Facts) -> bool:
     return all(facts[name] for name in _names(entry.get("when"))) and not any(
         facts[name] for name in _names(entry.get("unless"))
     )

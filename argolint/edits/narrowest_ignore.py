@@ -36,7 +36,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
 
     `pointers`: pointers of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
-    joined = _joined(resource, pointers)
+    joined = _joined_pointers(resource, pointers)
     places = _places(resource, joined)
     fields = _trusted(app, resource, joined) or places
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
@@ -55,7 +55,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
 _WRITES_ON = "hides every change of these fields; each sync still writes Git's value, which an Argo CD of 2.3 or later can leave alone"
 
 
-def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
+def _joined_pointers(resource: Resource, pointers: Sequence[str]) -> list[str]:
     """The pointers; several plain items of one list become the list: entries apply one after the other, and each shifts the rest."""
     parents = Counter(pointer.rpartition("/")[0] for pointer in pointers)
 
@@ -129,17 +129,17 @@ def _sole_manager(live: Object, pointers: Sequence[str]) -> str | None:
     owned: dict[str, set[str]] = {}
     for entry in managed_fields.entries(live):
         if entry.get("subresource") != "status":
-            owned.setdefault(str(entry.get("manager")), set()).update(_owned(mapping(entry, "fieldsV1"), live))
+            owned.setdefault(str(entry.get("manager")), set()).update(_owned_pointers(mapping(entry, "fieldsV1"), live))
     names = [name for name, fields in owned.items() if fields == set(pointers) and not FOR_MANY.search(name)]
     return names[0] if len(names) == 1 else None
 
 
-def _owned(fields: Object, node: Json, at: str = "") -> Iterable[str]:
+def _owned_pointers(fields: Object, node: Json, at: str = "") -> Iterable[str]:
     for step, below in fields.items():
         place = None if step == "." else locate(node, step)
         if place is not None:
             if below and isinstance(below, dict):
-                yield from _owned(below, node[place], at + join_pointer(place))
+                yield from _owned_pointers(below, node[place], at + join_pointer(place))
             else:
                 yield at + join_pointer(place)
 

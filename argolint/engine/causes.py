@@ -22,7 +22,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
     if not followers:
         return tuple(findings), Causes()
     marks = [identity(finding) for finding in findings]
-    known = _Known(findings, marks)
+    known = _FindingIndex(findings, marks)
     parents: dict[int, int] = {}
     mended: dict[int, int] = {}
     shared: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
@@ -31,12 +31,12 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
             if origin.key:
                 shared[findings[index].at.app.server, origin.key].append((index, origin.title))
                 break
-            parent = known.worst(origin, index)
+            parent = known.worst_cause(origin, index)
             if parent is not None:
                 parents[index] = parent
                 mended |= {index: parent} if origin.mended else {}
                 break
-    _cut_rings(parents, findings)
+    _cut_cycles(parents, findings)
     causes = {index: marks[parent] for index, parent in parents.items()}
     titles = {marks[parent]: findings[parent].message for parent in parents.values()}
     for (server, key), group in shared.items():
@@ -50,7 +50,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
     return tuple(explained), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
 
 
-class _Known:
+class _FindingIndex:
     """An index of findings by the symptoms that they explain and the objects that they are about."""
 
     def __init__(self, findings: Sequence[Finding], marks: Sequence[Identity]) -> None:
@@ -68,12 +68,12 @@ class _Known:
                 for server in {app.server for app in apps}:
                     self._about[finding.rule, server, finding.at.resource.key].append(index)
 
-    def worst(self, origin: Follows, follower: int) -> int | None:
+    def worst_cause(self, origin: Follows, follower: int) -> int | None:
         """The cause among the follower's `follows`, as a position; None without one."""
-        found = [i for i in self._answers(origin, follower) if self._marks[i] != self._marks[follower]]
-        return min(found, key=lambda i: _badness(self._findings[i], i), default=None)
+        found = [i for i in self._candidates(origin, follower) if self._marks[i] != self._marks[follower]]
+        return min(found, key=lambda i: _severity_order(self._findings[i], i), default=None)
 
-    def _answers(self, origin: Follows, follower: int) -> Iterator[int]:
+    def _candidates(self, origin: Follows, follower: int) -> Iterator[int]:
         symptom = origin.symptom
         if symptom is not None:
             for place in _places(symptom, apps_of(self._findings[follower])):
@@ -91,11 +91,11 @@ def _places(symptom: Symptom, apps: Collection[AppRef]) -> Collection[object]:
     return {(app.server, symptom.resource) for app in apps} if symptom.resource else apps
 
 
-def _badness(finding: Finding, index: int) -> tuple[int, int]:
+def _severity_order(finding: Finding, index: int) -> tuple[int, int]:
     return -SEVERITIES.index(finding.severity or "info"), index
 
 
-def _cut_rings(parents: dict[int, int], findings: Sequence[Finding]) -> None:
+def _cut_cycles(parents: dict[int, int], findings: Sequence[Finding]) -> None:
     """Remove the cause of one finding in each cycle, so that every chain ends."""
     done: set[int] = set()
     for start in sorted(parents):
@@ -107,4 +107,4 @@ def _cut_rings(parents: dict[int, int], findings: Sequence[Finding]) -> None:
             here = parents.get(here)
         if here is not None and here in path:
             ring = path[path.index(here) :]
-            del parents[min(ring, key=lambda i: _badness(findings[i], i))]
+            del parents[min(ring, key=lambda i: _severity_order(findings[i], i))]

@@ -28,7 +28,7 @@ Object4 = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Member:
+class JoinedServer:
     """One of several Argo CDs that are read together. `aliases`: the user's names for clusters, by their address or name there."""
 
     name: str
@@ -53,12 +53,12 @@ class Member:
         return (parse_version(self.fleet.kubernetes_version(cluster)) or ())[:2]
 
 
-def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], tuple[str, ...]]:
+def clusters(members: Sequence[JoinedServer]) -> tuple[Mapping[tuple[str, str], str], tuple[str, ...]]:
     """The clusters that two or more Argo CDs deploy to: from (Argo CD's name, its address there) to one common name.
 
     Also remarks on addresses that may wrongly be treated as one cluster or as two.
     """
-    places: dict[str, list[tuple[Member, str]]] = defaultdict(list)
+    places: dict[str, list[tuple[JoinedServer, str]]] = defaultdict(list)
     names: dict[str, dict[str, str]] = defaultdict(dict)
     remarks: list[str] = []
     for member in members:
@@ -66,8 +66,8 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
         named |= {f"name:{key}": alias for key, alias in member.aliases.items()}
         for cluster in sorted({app.cluster for app in member.fleet.apps}):
             known = named.get(cluster, "")
-            common = public(known or cluster) or known
-            if address := public(cluster):
+            common = public_address(known or cluster) or known
+            if address := public_address(cluster):
                 names[address][member.name] = known
             if common:
                 places[common].append((member, cluster))
@@ -79,7 +79,7 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
             continue
         if len(set(versions.values())) > 1:
             listing = ", ".join(f"{'.'.join(map(str, v))} to {name}" for name, v in sorted(versions.items()))
-            aliased = all(cluster in _aliased(m) for m, cluster in shared)
+            aliased = all(cluster in _aliased_addresses(m) for m, cluster in shared)
             remarks.append(
                 f"Cluster {common} shows Kubernetes {listing}: "
                 + (
@@ -96,7 +96,7 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
 
 def _named_by_some(address: str, names: Mapping[str, str]) -> str:
     """A remark on a public address that the user named on one Argo CD only."""
-    named = {name: alias for name, alias in names.items() if alias and public(alias) != address}
+    named = {name: alias for name, alias in names.items() if alias and public_address(alias) != address}
     plain = [name for name in names if name not in named]
     if not named or not plain:
         return ""
@@ -104,11 +104,11 @@ def _named_by_some(address: str, names: Mapping[str, str]) -> str:
     return f"Cluster {address} is {listing} and has no name on {enumerated(plain)}: it is taken for several clusters, unless `clusters:` gives it one name."
 
 
-def _aliased(member: Member) -> frozenset[str]:
+def _aliased_addresses(member: JoinedServer) -> frozenset[str]:
     return frozenset(a for key in member.aliases for a in (member.address(key), f"name:{key}"))
 
 
-def public(url: str) -> str:
+def public_address(url: str) -> str:
     """The normalized address if its host is in public DNS; else empty."""
     try:
         parts = urlsplit(url)
@@ -126,7 +126,7 @@ def public(url: str) -> str:
     return ""
 
 
-def crossed(members: Sequence[Member]) -> tuple[tuple[Fleet, ...], tuple[str, ...]]:
+def with_shared_objects(members: Sequence[JoinedServer]) -> tuple[tuple[Fleet, ...], tuple[str, ...]]:
     """The fleets with what their applications share with those of other Argo CDs, and remarks."""
     common, remarks = clusters(members)
     found: dict[str, dict[AppRef, list[Crossing]]] = {m.name: defaultdict(list) for m in members}
@@ -137,16 +137,16 @@ def crossed(members: Sequence[Member]) -> tuple[tuple[Fleet, ...], tuple[str, ..
     return fleets, remarks
 
 
-def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str]) -> Iterator[Crossing]:
+def _crossings(members: Sequence[JoinedServer], common: Mapping[tuple[str, str], str]) -> Iterator[Crossing]:
     """The objects that several Argo CDs list, grouped by the Applications that list them."""
-    apps: dict[str, list[tuple[Member, App]]] = defaultdict(list)
+    apps: dict[str, list[tuple[JoinedServer, App]]] = defaultdict(list)
     for member in members:
         for app in member.fleet.apps:
             if (member.name, app.cluster) in common and app.desired_known and not app.deleting:
                 apps[common[member.name, app.cluster]].append((member, app))
     for cluster, listed in sorted(apps.items()):
         groups: dict[tuple[tuple[int, bool], ...], list[Object4]] = defaultdict(list)
-        for key, places in _held(listed).items():
+        for key, places in _contested_by_two(listed).items():
             groups[tuple(sorted(places.items()))].append(key)
         for pattern, objects in sorted(groups.items()):
             who = [(_claimant(*listed[index]), wanted) for index, wanted in pattern]
@@ -155,7 +155,7 @@ def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str])
             yield Crossing(cluster, tuple(claimants), tuple(pruners), tuple(sorted(objects)))
 
 
-def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int, bool]]:
+def _contested_by_two(listed: Sequence[tuple[JoinedServer, App]]) -> Mapping[Object4, Mapping[int, bool]]:
     """The objects that applications of two Argo CDs list and at least one wants: for each application's position, whether it wants the object.
 
     An object to prune counts if another Argo CD wants it; hooks and skipped objects never count.
@@ -177,7 +177,7 @@ def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int,
     return {key: places for key, places in found.items() if _is_crossed(places, listed)}
 
 
-def _is_crossed(places: Mapping[int, bool], listed: Sequence[tuple[Member, App]]) -> bool:
+def _is_crossed(places: Mapping[int, bool], listed: Sequence[tuple[JoinedServer, App]]) -> bool:
     """True if one Argo CD wants it and another wants or prunes it; the same Application seen through two addresses does not count."""
     wanting = {listed[i][0].name for i, wanted in places.items() if wanted}
     every = {listed[i][0].name for i in places}
@@ -185,7 +185,7 @@ def _is_crossed(places: Mapping[int, bool], listed: Sequence[tuple[Member, App]]
     return bool(wanting) and len(every) > 1 and not (all(uids) and len(set(uids)) == 1)
 
 
-def _claimant(member: Member, app: App) -> Claimant:
+def _claimant(member: JoinedServer, app: App) -> Claimant:
     fleet = member.fleet
     return Claimant(
         app.ref,

@@ -31,7 +31,7 @@ class Guard:
         def edited(finding: Finding, fix: Fix) -> Iterable[Object]:
             target = fix.resource or finding.at.resource
             resource = app.resource(target.key) if target and fix.target != "application" else None
-            return (app.raw,) if fix.target == "application" else _seen(resource) if resource else ()
+            return (app.raw,) if fix.target == "application" else _read_states(resource) if resource else ()
 
         subjects = {finding.at.resource, *(r.resource for r in finding.related if r.app == app.ref)}
         spoken = [r for id_ in subjects if id_ and (r := app.resource(id_.key))]
@@ -43,16 +43,18 @@ class Guard:
         """The secrets of the application's spec and of these objects."""
         for resource in (found := tuple(resources)):
             if resource.key not in self._secrets:
-                self._secrets[resource.key] = secrets_of(*reversed((*_seen(resource),)))
+                self._secrets[resource.key] = secrets_of(*reversed((*_read_states(resource),)))
         return Known((*self._own, *(s for resource in found for s in self._secrets[resource.key])))
 
 
-def _seen(resource: Resource) -> Iterator[Object]:
+def _read_states(resource: Resource) -> Iterator[Object]:
     """The states that rules have read: a finding cannot contain values of others."""
     return filter(None, (resource.__dict__.get(side) for side in ("desired", "normalized", "live")))
 
 
-def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: Known = NOTHING_KNOWN) -> Failure:
+def crash_failure(
+    rule: Rule, app: App | None, stage: str, error: BaseException, known: Known = NOTHING_KNOWN
+) -> Failure:
     """A rule's crash as a Failure; this includes `sys.exit()` in a rule, but not Ctrl-C."""
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -67,7 +69,7 @@ def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: 
         known = Guard(app).known(app.resources)
     return Failure(
         stage,
-        known.without(f"rule {rule.id} failed: {_in_words(error)}"),
+        known.without(f"rule {rule.id} failed: {_error_text(error)}"),
         "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
         ref,
         rule.id,
@@ -80,7 +82,7 @@ def guarded_failures(app: App, failures: Sequence[Failure]) -> tuple[Failure, ..
     return tuple(guarded_failure(failure, known) for failure in failures)
 
 
-def unfinished(ref: AppRef, error: Exception) -> Failure:
+def unfinished_failure(ref: AppRef, error: Exception) -> Failure:
     """The failure of an application whose examination ended early, neither by a rule's crash nor by an answer."""
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
@@ -88,10 +90,10 @@ def unfinished(ref: AppRef, error: Exception) -> Failure:
         return Failure("inspect", problem, "check the space left, and how many files may be open (`ulimit -n`)", ref)
     if isinstance(error, MemoryError):
         return Failure("inspect", "there was not enough memory to look at it", MORE_MEMORY, ref)
-    return Failure("inspect", f"argolint failed: {_in_words(error)}", "this is a bug of argolint: report it", ref)
+    return Failure("inspect", f"argolint failed: {_error_text(error)}", "this is a bug of argolint: report it", ref)
 
 
-def _in_words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """An error for a developer: type, text and the place where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

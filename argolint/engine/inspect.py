@@ -13,8 +13,8 @@ import msgspec
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.consequences import with_consequences
-from argolint.engine.guard import Guard, crash
-from argolint.engine.plan import Chosen
+from argolint.engine.guard import Guard, crash_failure
+from argolint.engine.plan import ChosenRule
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.errors import UnreadableStateError
@@ -23,11 +23,11 @@ from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey
 from argolint.model.fingerprint import subject
 from argolint.model.results import AppResult
 from argolint.proof import needs
-from argolint.proof.afterwards import then_of
-from argolint.proof.clashes import reported_of_each_other
-from argolint.proof.handover import tried
+from argolint.proof.afterwards import prediction_of
+from argolint.proof.clashes import with_clash_notes
+from argolint.proof.handover import with_trials
 from argolint.proof.replay import same_fault
-from argolint.proof.verify import Render, Today, verify
+from argolint.proof.verify import ApplicationCache, Render, verify
 from argolint.redaction import without_secrets
 from argolint.suppression.annotations import notes
 from argolint.values.memo import by_identity
@@ -35,7 +35,7 @@ from argolint.values.memo import by_identity
 _LOG = logging.getLogger(__name__)
 
 
-def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | None = None) -> AppResult:
+def inspect(app: App, fleet: Fleet, rules: Sequence[ChosenRule], render: Render | None = None) -> AppResult:
     """Findings and facts of one application. Pure: no I/O and no clock, except `render`, which verifies Helm values."""
     findings: list[Finding] = []
     facts: list[tuple[str, Fact]] = []
@@ -49,14 +49,14 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
-            failures.append(crash(rule, app, "check", error))
+            failures.append(crash_failure(rule, app, "check", error))
     by_id = _by_id(rules)
     kept = settle(findings, _ranks(rules))
     kept = list(_reported_again(kept, findings, app, fleet, by_id, failures))
-    today, own = Today(), _Own(fleet)
+    cache, own = ApplicationCache(), _OwnRule(fleet)
     guard = Guard(app)
-    others = _Others(findings, fleet, rules, failures)
-    facts = list(_tried(facts, app, fleet, by_id, others, failures, render))
+    others = _OtherRules(findings, fleet, rules, failures)
+    facts = list(_with_trials(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
     proofs: Counter[ResourceId | None] = Counter()
     for finding in kept:
@@ -66,9 +66,11 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
             verified.append(replace(finding, fixes=tuple(fixes)))
             continue
         with charged("verify", finding.rule):
-            verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, own, others))
+            verified.append(
+                _with_proven_fixes(finding, app, fleet, by_id[finding.rule], failures, render, cache, own, others)
+            )
     with charged("redact"):
-        proven = [guard.finding(finding) for finding in reported_of_each_other(verified)]
+        proven = [guard.finding(finding) for finding in with_clash_notes(verified)]
     unused: tuple[Note, ...] = ()
     try:
         unused = tuple(notes(app))
@@ -94,35 +96,35 @@ _LATER = f"only the fixes of the first {_PROOFS} findings of an object are repla
 
 
 @by_identity(4)
-def _by_id(rules: Sequence[Chosen]) -> Mapping[str, Chosen]:
+def _by_id(rules: Sequence[ChosenRule]) -> Mapping[str, ChosenRule]:
     return {chosen.rule.id: chosen for chosen in rules}
 
 
 @by_identity(4)
-def _ranks(rules: Sequence[Chosen]) -> Mapping[str, int]:
+def _ranks(rules: Sequence[ChosenRule]) -> Mapping[str, int]:
     return {chosen.rule.id: chosen.rule.rank for chosen in rules}
 
 
-def _collected(chosen: Chosen, app: App, fleet: Fleet) -> Iterable[Fact]:
+def _collected(chosen: ChosenRule, app: App, fleet: Fleet) -> Iterable[Fact]:
     collect = chosen.rule.collect
     return collect(app, fleet, chosen.options) if collect else ()
 
 
-_TRIED = 10
+_MOST_TRIED = 10
 """Most objects of one application whose trials are run: each trial runs all rules."""
 
 
-def _tried(
+def _with_trials(
     facts: Iterable[tuple[str, Fact]],
     app: App,
     fleet: Fleet,
-    by_id: Mapping[str, Chosen],
-    others: _Others,
+    by_id: Mapping[str, ChosenRule],
+    others: _OtherRules,
     failures: list[Failure],
     render: Render | None,
 ) -> Iterator[tuple[str, Fact]]:
     """The facts, the first ones with trials with their results."""
-    left = _TRIED
+    left = _MOST_TRIED
     for id_, fact in facts:
         chosen = by_id[id_]
         if not fact.trials or not left:
@@ -131,9 +133,9 @@ def _tried(
         left -= 1
         try:
             with charged("verify", id_):
-                found = tried(fact, app, fleet, partial(_collected, chosen), others, render)
+                found = with_trials(fact, app, fleet, partial(_collected, chosen), others, render)
         except BaseException as error:  # a rule's crash on the state after a trial becomes a Failure that names it
-            failures.append(crash(chosen.rule, app, "verify", error))
+            failures.append(crash_failure(chosen.rule, app, "verify", error))
             found = fact
         yield id_, found
 
@@ -143,7 +145,7 @@ def _reported_again(
     findings: Iterable[Finding],
     app: App,
     fleet: Fleet,
-    by_id: Mapping[str, Chosen],
+    by_id: Mapping[str, ChosenRule],
     failures: list[Failure],
 ) -> Iterator[Finding]:
     """The kept findings. If another finding took over some of the differences, the rule runs again without these.
@@ -164,7 +166,7 @@ def _reported_again(
             for reported in _reported_without(answered, app, fleet, by_id[id_]):
                 again[id_, reported.at.resource, frozenset(reported.explains)] = reported
         except BaseException as error:  # a rule's crash with fewer differences becomes a Failure that names it
-            failures.append(crash(by_id[id_].rule, app, "check", error))
+            failures.append(crash_failure(by_id[id_].rule, app, "check", error))
     for finding in kept:
         whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
         subject = (finding.rule, finding.at.resource, frozenset(finding.explains))
@@ -172,7 +174,7 @@ def _reported_again(
 
 
 def _reported_without(
-    answered: Mapping[ResourceKey | None, Sequence[str]], app: App, fleet: Fleet, chosen: Chosen
+    answered: Mapping[ResourceKey | None, Sequence[str]], app: App, fleet: Fleet, chosen: ChosenRule
 ) -> Iterator[Finding]:
     """The rule's findings for the application without these differences."""
     resources = tuple(
@@ -183,16 +185,16 @@ def _reported_without(
         yield stamp(with_consequences(reported, app), chosen, app)
 
 
-def _proven(
+def _with_proven_fixes(
     finding: Finding,
     app: App,
     fleet: Fleet,
-    chosen: Chosen,
+    chosen: ChosenRule,
     failures: list[Failure],
     render: Render | None,
-    today: Today,
-    own: _Own,
-    others: _Others,
+    cache: ApplicationCache,
+    own: _OwnRule,
+    others: _OtherRules,
 ) -> Finding:
     """The finding with its fixes replayed; a fix that does not work is removed."""
     try:
@@ -204,23 +206,23 @@ def _proven(
                 fleet,
                 own.about(finding, number, chosen),
                 render,
-                today,
+                cache,
                 others.about(finding, number),
-                then_of(chosen.rule, finding, fleet),
+                prediction_of(chosen.rule, finding, fleet),
             )
             for number, fix in enumerate(finding.fixes)
         ]
     except BaseException as error:  # a rule's crash on the state after its fix becomes a Failure that names it
-        failures.append(crash(chosen.rule, app, "verify", error))
+        failures.append(crash_failure(chosen.rule, app, "verify", error))
         return finding
     for fix in fixes:
         if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
             why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
             _LOG.debug("%s: dropped the fix %s", finding.rule, why)
-    return replace(finding, fixes=needs.ordered(fix for fix in fixes if fix.verified is not False))
+    return replace(finding, fixes=needs.ordered_fixes(fix for fix in fixes if fix.verified is not False))
 
 
-def _weight(finding: Finding, after: App) -> int:
+def _examination_cost(finding: Finding, after: App) -> int:
     """The cost of examining an application: its objects, plus the differences of the finding's object if they are many."""
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     return len(after.resources) + (len(resource.changes) // _FEW if resource else 0)
@@ -229,7 +231,7 @@ def _weight(finding: Finding, after: App) -> int:
 _FEW = 10
 
 
-class _Own:
+class _OwnRule:
     """Checks whether a finding's own rule finds the same fault in another state of the application.
 
     The rule then looks at all objects, so for many findings with one cause only the first ones are checked.
@@ -242,7 +244,7 @@ class _Own:
         self._fleet = fleet
         self._seen: dict[object, tuple[int, bool]] = {}
 
-    def about(self, finding: Finding, number: int, chosen: Chosen) -> Callable[[App], Iterator[Finding]] | None:
+    def about(self, finding: Finding, number: int, chosen: ChosenRule) -> Callable[[App], Iterator[Finding]] | None:
         """The check for one fix of the finding; None for a rule that does not look at single applications."""
         check = chosen.rule.check
         if check is None:
@@ -253,14 +255,14 @@ class _Own:
             spent, speaks = self._seen.get(kind, (0, False))
             if spent < self._LOOKS:
                 speaks = any(same_fault(other, finding) for other in check(after, self._fleet, chosen.options))
-                self._seen[kind] = spent + _weight(finding, after), speaks
+                self._seen[kind] = spent + _examination_cost(finding, after), speaks
             if speaks:
                 yield finding
 
         return look
 
 
-class _Others:
+class _OtherRules:
     """Finds what any rule reports in another state of an application, but does not report now.
 
     A claim that another finding explains now may become a finding then; that is not new. All rules look at all objects for each working
@@ -271,7 +273,7 @@ class _Others:
     """Objects to look at for all fixes; four times as many for the first fix of each kind."""
 
     def __init__(
-        self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[Chosen], failures: list[Failure]
+        self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[ChosenRule], failures: list[Failure]
     ) -> None:
         self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
         self._spent = 0
@@ -284,7 +286,7 @@ class _Others:
         def look(after: App) -> Iterator[Finding]:
             allowed = self._LOOKS if kind in self._seen else 4 * self._LOOKS
             if self._spent < allowed:
-                self._spent += _weight(finding, after)
+                self._spent += _examination_cost(finding, after)
                 self._seen[kind] = tuple(self(after))
             yield from self._seen.get(kind, ())
 
@@ -295,7 +297,7 @@ class _Others:
         return frozenset(subject(finding.rule, finding) for finding in self._findings)
 
     def __call__(self, after: App) -> Iterator[Finding]:
-        reported: list[tuple[Chosen, Finding, bool]] = []
+        reported: list[tuple[ChosenRule, Finding, bool]] = []
         for chosen in self._rules:
             if chosen.rule.check is None:
                 continue
@@ -303,7 +305,7 @@ class _Others:
                 found = chosen.rule.check(after, self._fleet, chosen.options)
                 reported += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
             except BaseException as error:  # a rule's crash on the state after a fix becomes a Failure that names it
-                self._failures.append(crash(chosen.rule, after, "verify", error))
+                self._failures.append(crash_failure(chosen.rule, after, "verify", error))
         if all(known for _, _, known in reported):
             return
         stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding, _ in reported]

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from argolint.engine.causes import with_causes
-from argolint.engine.guard import crash
-from argolint.engine.plan import Chosen
+from argolint.engine.guard import crash_failure
+from argolint.engine.plan import ChosenRule
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.host.timing import charged
@@ -21,7 +21,7 @@ from argolint.proof.verify import played, verify_together
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 
 
-def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
+def join(results: Iterable[AppResult], rules: Sequence[ChosenRule]) -> Outcome:
     """The outcome: the results with the findings of fleet-wide rules, and the best explanation of each symptom."""
     ordered = sorted(results, key=lambda r: r.ref)
     wanted = [r for r in ordered if not r.alongside]
@@ -40,17 +40,17 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         known = NOTHING_KNOWN
         try:
             with charged("join", rule_id):
-                joined = chosen.rule.join or _nothing
-                for said in joined(key, facts, chosen.options):
-                    stamped = stamp(said, chosen, None, key)
+                joined = chosen.rule.join or _no_findings
+                for joined_finding in joined(key, facts, chosen.options):
+                    stamped = stamp(joined_finding, chosen, None, key)
                     if refs & apps_of(stamped):
-                        known = known if known is not NOTHING_KNOWN else _of_facts(facts)
+                        known = known if known is not NOTHING_KNOWN else _secrets_of_facts(facts)
                         of = tuple(sorted({versions.get(fact.app, "") for fact in facts}))
-                        again = partial(_rejoined, chosen, key)
+                        again = partial(_joined_again, chosen, key)
                         fixes = (verify_together(fix, stamped, facts, again, edits, of) for fix in stamped.fixes)
-                        findings.append(guarded(replace(stamped, fixes=needs.ordered(fixes)), known))
+                        findings.append(guarded(replace(stamped, fixes=needs.ordered_fixes(fixes)), known))
         except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
-            failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
+            failures.append(crash_failure(chosen.rule, None, "join", error, _secrets_of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
     explained, causes = with_causes(sorted(kept, key=finding_order))
     return Outcome(
@@ -69,14 +69,14 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     )
 
 
-def _rejoined(chosen: Chosen, key: str, facts: Sequence[Fact]) -> Iterable[Finding]:
-    return (chosen.rule.join or _nothing)(key, facts, chosen.options)
+def _joined_again(chosen: ChosenRule, key: str, facts: Sequence[Fact]) -> Iterable[Finding]:
+    return (chosen.rule.join or _no_findings)(key, facts, chosen.options)
 
 
-def _of_facts(facts: Iterable[Fact]) -> Known:
+def _secrets_of_facts(facts: Iterable[Fact]) -> Known:
     """The secrets of the manifests in facts. Keys of the facts themselves are the rule's words: one may be called `secret`."""
     return Known(secret for fact in facts for value in fact.data.values() for secret in secrets_of(value))
 
 
-def _nothing(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:
+def _no_findings(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:
     return ()

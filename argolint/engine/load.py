@@ -12,8 +12,8 @@ from argolint.application.app import App, app_from_list
 from argolint.application.application_sets import Controller, controller_of, settings_want
 from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impersonates_reads
 from argolint.application.resource import Resource
-from argolint.engine.guard import crash, guarded_failures
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.guard import crash_failure, guarded_failures
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
@@ -88,7 +88,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     if not project:  # its role cannot have a right to see projects
         failed = {failure.stage for failure in failures}
         listed = {"projects": projects, "clusters": clusters, "applicationsets": sets}
-        failures += [_hidden(stage) for stage in _hidden_lists(apps, listed) if stage not in failed]
+        failures += [_hidden_list_failure(stage) for stage in _hidden_lists(apps, listed) if stage not in failed]
     if not apps:
         what = "the server shows this account no application at all"
         failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))
@@ -117,7 +117,7 @@ def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[
     return (stage for stage, found in listed.items() if certain[stage] and not found)
 
 
-def _hidden(stage: str) -> Failure:
+def _hidden_list_failure(stage: str) -> Failure:
     """The failure for a list that is empty because the account lacks the right."""
     what = f"the server shows this account none of its {stage}, and its applications are of some"
     return Failure(
@@ -130,13 +130,13 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
     failures: list[Failure] = []
     if states:
         with charged("read"):
-            app = _read(t, app, fleet, failures)
+            app = _with_states_and_tree(t, app, fleet, failures)
     with charged("evidence"):
-        read = gather(t, app, fleet, plan, failures)
+        read = with_evidence(t, app, fleet, plan, failures)
     return read, guarded_failures(app, tuple(dict.fromkeys(failures)))
 
 
-def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
+def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
     """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway."""
     if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
         return True
@@ -148,7 +148,7 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
 _MANAGED, _TREE = "managed-resources", "resource-tree"
 
 
-def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
+def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
     """The application with its states and tree. A deleted or forbidden application is reported once.
 
     An error caused by a condition (500 with its text) is no failure: the condition's finding explains it.
@@ -162,7 +162,7 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
         except ArgolintError as error:
             status = error.status if isinstance(error, ApiError) else None
             if status != 500 or app.desired_known:
-                failures.append(_unanswered(stage, error, app, fleet))
+                failures.append(_read_failure(stage, error, app, fleet))
             if status in (403, 404):
                 break
     if listed := sum(row.claimed for row in app.rows) if app.desired_known else 0:
@@ -175,10 +175,10 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
     return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
 
 
-def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
+def _read_failure(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
     """The failure of a read. A destination that is down is one failure of the application, whichever read failed."""
     failed = fleet.connection(app.cluster).get("status") == "Failed"
-    if not argocd.does_not_answer(error, app.cluster, failed=failed):
+    if not argocd.is_cluster_silent(error, app.cluster, failed=failed):
         return Failure(stage, error.message, _hint(stage, error, app, fleet), app.ref, rule)
     why = f"cluster {plain(app.cluster)} does not answer Argo CD"
     hint = f"`argocd cluster get {sh(app.cluster)}` shows why; run again when it answers"
@@ -207,12 +207,12 @@ _ROUNDS = 3
 _ONE_RENDER = threading.Lock()  # a fresh render keeps a repo-server busy: one at a time, for any number of workers
 
 
-def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
+def with_evidence(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
     """Fetch the evidence that rules want, until they want nothing new: an Event may name a store that a rule then wants."""
     for _ in range(_ROUNDS):
         with THINKING:
-            wanted = _wanted(app, fleet, plan, failures)
-        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
+            wanted = _wants_of_rules(app, fleet, plan, failures)
+        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _is_allowed(w, t, app, plan)]
         if not new:
             break
         found: dict[Want, Any] = {}
@@ -233,12 +233,12 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                     and error.status in (400, 404, 500)
                     and want.kind in ("manifests", "render", "peer", "revision", "sync-windows")
                 ):
-                    failures.append(_unanswered(want.kind, error, app, fleet, wanted[want]))
+                    failures.append(_read_failure(want.kind, error, app, fleet, wanted[want]))
         app = app.with_evidence(found)
     return app
 
 
-def _wanted(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict[Want, str]:
+def _wants_of_rules(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict[Want, str]:
     """The wants of all rules, each with the last rule that has it."""
     wanted: dict[Want, str] = {}
     for chosen in plan.rules:
@@ -246,11 +246,11 @@ def _wanted(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict
             try:
                 wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
             except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
-                failures.append(crash(chosen.rule, app, "wants", error))
+                failures.append(crash_failure(chosen.rule, app, "wants", error))
     return wanted
 
 
-def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
+def _is_allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
     """False for renders that the user did not allow: they cost the server, and fresh ones can change what it deploys.
 
     Recorded fresh renders are always read: someone allowed them when recording. Plain manifests are always allowed, so that a server and
@@ -274,7 +274,7 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
         case "live":
             return argocd.resource(t, want.app or app.ref, want.resource) if want.resource else None
         case "peer":
-            return _peer(t, fleet, want)
+            return _peer_object(t, fleet, want)
         case "manifests":
             return argocd.manifests(t, app.ref)
         case "render":
@@ -293,7 +293,7 @@ def controller(t: Transport, fleet: Fleet) -> Controller:
     """The ApplicationSet controller's settings, if an application manages them and they can be read."""
     want = settings_want(fleet) if fleet.application_sets else None
     try:
-        found = _peer(t, fleet, want) if want is not None else None
+        found = _peer_object(t, fleet, want) if want is not None else None
     except AuthError:
         raise
     except ArgolintError:
@@ -301,7 +301,7 @@ def controller(t: Transport, fleet: Fleet) -> Controller:
     return controller_of(found.live if found is not None else None)
 
 
-def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
+def _peer_object(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
     other = fleet.by_ref.get(want.app) if want.app else None
     if other is None or want.resource is None:
         return None

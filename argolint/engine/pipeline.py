@@ -17,7 +17,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan, Progress
+from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.errors import UsageError
 from argolint.host.timing import summed
 from argolint.model import AppRef, Fact, Failure, Finding, Symptom
@@ -97,7 +97,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     first_name, first = parts[0]
     for name, part in parts[1:]:
         for what, same in (
-            ("servers", _asked(part) == _asked(first)),
+            ("servers", _servers_of(part) == _servers_of(first)),
             ("rules", part.rules == first.rules),
             ("shown", part.shown == first.shown),
             ("selection of applications", part.whole == first.whole),
@@ -120,7 +120,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
         servers=tuple({s.url: s for _, p in parts for s in p.servers}.values()),
         started_at=min(p.started_at for _, p in parts),
         results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
-        remarks=tuple(dict.fromkeys([*(r for _, p in parts for r in p.remarks), *_apart(parts)])),
+        remarks=tuple(dict.fromkeys([*(r for _, p in parts for r in p.remarks), *_time_gap_remarks(parts)])),
         failures=tuple(dict.fromkeys(f for _, p in parts for f in p.failures)),
         stats=Stats(
             sum(p.stats.requests for _, p in parts),
@@ -154,7 +154,7 @@ def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
                 raise UsageError(f"{name} and {seen[ref]} both looked at {ref}", "merge the shards of one run only")
 
 
-def _apart(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
+def _time_gap_remarks(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
     """A remark on shards whose reads lie far apart."""
     times = sorted((moment, name) for name, part in parts if (moment := parse_time(part.started_at)) is not None)
     if times and times[-1][0] - times[0][0] > _FAR:
@@ -166,12 +166,12 @@ def _apart(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
 _FAR = timedelta(hours=1)
 
 
-def _asked(part: Part) -> frozenset[str]:
+def _servers_of(part: Part) -> frozenset[str]:
     """The servers of a part, including those that could not be read."""
     return frozenset((*(s.name or s.url for s in part.servers), *(f.server for f in part.failures if f.server)))
 
 
-def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) -> Outcome:
+def conclude(part: Part, rules: Sequence[ChosenRule], suppressions: Suppressions) -> Outcome:
     """Join the results, apply suppressions, and keep the findings that are to be shown."""
     outcome = join(part.results, rules)
     done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
@@ -217,10 +217,10 @@ def _without_logins(finding: Finding) -> Finding:
 def from_json(text: bytes, where: str) -> Part:
     """The part from a shard's file. UsageError for any other file, or another version."""
     try:
-        said = decoder(_Versioned)(text).shard_version
-        if said.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
+        version = decoder(_Versioned)(text).shard_version
+        if version.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
             raise UsageError(
-                f"{where} is a shard of version {excerpt(said, 20)}, written by another argolint; this one reads {SHARD_VERSION}",
+                f"{where} is a shard of version {excerpt(version, 20)}, written by another argolint; this one reads {SHARD_VERSION}",
                 "run `argolint check --shard I/N` again for every shard, with the argolint that merges them",
             )
         part = decoder(Part)(text)

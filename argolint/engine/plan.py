@@ -15,7 +15,7 @@ from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenRule:
     """A rule with the user's options and, possibly, another severity."""
 
     rule: Rule
@@ -31,7 +31,7 @@ class Plan:
     findings. With `timings` each result has its cost.
     """
 
-    rules: tuple[Chosen, ...]
+    rules: tuple[ChosenRule, ...]
     wanted: Callable[[App, Fleet], bool] = lambda app, fleet: True
     workers: int = 8
     deep: bool = False

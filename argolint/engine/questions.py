@@ -1,6 +1,6 @@
 """Records what the examination of one application reads from the fleet, so that its result stays valid until an answer changes.
 
-A rule looks at one application and asks about others: who owns this object, is that application deleted. `NotedFleet` passes each question
+A rule looks at one application and asks about others: who owns this object, is that application deleted. `RecordingFleet` passes each question
 on and records it; `Answers` gives one fleet's answers as short digests that can be compared.
 
 Every public method of `Fleet` is recorded, so new ones are, too.
@@ -87,23 +87,23 @@ class Answers:
     def _mark(self, answer: Any) -> Mark:
         if answer is None or isinstance(answer, bool | int | str | bytes):
             return answer
-        return hashlib.blake2b(repr(self._steady(answer)).encode("utf-8", "replace"), digest_size=16).digest()
+        return hashlib.blake2b(repr(self._stable_value(answer)).encode("utf-8", "replace"), digest_size=16).digest()
 
-    def _steady(self, value: Any) -> Any:
+    def _stable_value(self, value: Any) -> Any:
         """The value without parts that change all the time; a value without a stable text differs from everything."""
         if isinstance(value, App):
             return self._entries.get(value.ref)
         if isinstance(value, Mapping):
             noise = _NOISE | _CLUSTER_NOISE
-            return {k: self._steady(v) for k, v in value.items() if k not in noise}
+            return {k: self._stable_value(v) for k, v in value.items() if k not in noise}
         if isinstance(value, list | tuple):
-            return [self._steady(v) for v in value]
+            return [self._stable_value(v) for v in value]
         if isinstance(value, set | frozenset):
-            return sorted(repr(self._steady(v)) for v in value)
+            return sorted(repr(self._stable_value(v)) for v in value)
         return value
 
 
-class NotedFleet(Fleet):
+class RecordingFleet(Fleet):
     """The fleet during the examination of one application. `questions`: what was asked, with the marks of the answers."""
 
     def __init__(self, answers: Answers) -> None:
@@ -151,13 +151,13 @@ class NotedFleet(Fleet):
         return answer
 
 
-def _noted(name: str) -> property:
+def _recorded_property(name: str) -> property:
     return property(lambda fleet: fleet._look_up(name))
 
 
-for _name in {field.name for field in fields(Fleet)} | set(dir(Fleet)) - set(vars(NotedFleet)):
+for _name in {field.name for field in fields(Fleet)} | set(dir(Fleet)) - set(vars(RecordingFleet)):
     if not _name.startswith("_"):
-        setattr(NotedFleet, _name, _noted(_name))
+        setattr(RecordingFleet, _name, _recorded_property(_name))
 
 
 class _Raised:

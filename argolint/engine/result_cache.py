@@ -15,7 +15,7 @@ from datetime import datetime
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import Plan
-from argolint.engine.questions import Answers, Mark, NotedFleet, Question, entry_mark
+from argolint.engine.questions import Answers, Mark, Question, RecordingFleet, entry_mark
 from argolint.engine.run import examine
 from argolint.model import AppRef, Object
 from argolint.model.results import AppResult
@@ -28,12 +28,12 @@ LEAST_AGE_S = 60.0
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _CachedResult:
     result: AppResult
     entry: bytes | None
     answers: Mapping[Question, Mark]
     read_at: float
-    timeless: bool
+    is_timeless: bool
     """Nothing was read from the server and nothing was found: the result does not age."""
 
 
@@ -52,7 +52,7 @@ class ResultCache:
         self._max_age_s = max_age_s
         self._least_age_s = least_age_s
         self._clock = clock
-        self._kept: dict[AppRef, _Kept] = {}
+        self._kept: dict[AppRef, _CachedResult] = {}
         self._marks: dict[AppRef, tuple[Object, bytes]] = {}
         self._is_current: list[AppRef] = []
         self._ahead_s = 0.0
@@ -67,7 +67,7 @@ class ResultCache:
         """A check of this fleet begins. The next one may come only after `ahead_s`; results that are too old by then are not valid now."""
         self._ahead_s = ahead_s
         known = self._marks
-        self._marks = {app.ref: _marked(app, known.get(app.ref)) for app in fleet.apps}
+        self._marks = {app.ref: _entry_and_mark(app, known.get(app.ref)) for app in fleet.apps}
         self._kept = {ref: kept for ref, kept in self._kept.items() if ref in self._marks}
         self._answers = Answers(fleet, {ref: mark for ref, (_, mark) in self._marks.items()})
         self._is_current = []
@@ -81,10 +81,10 @@ class ResultCache:
         """See engine.run.examine."""
         entry = self._answers.entry(app.ref)
         kept = self._kept.get(app.ref)
-        if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._holds(kept):
+        if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._is_valid(kept):
             self._is_current.append(app.ref)
             return kept.result
-        noted, noting = NotedFleet(self._answers), _Noting(t)
+        noted, noting = RecordingFleet(self._answers), _RecordingTransport(t)
         read_at = self._clock()
         result = examine(noting, app, noted, plan)
         for ref in noting.others(app.ref):
@@ -93,31 +93,35 @@ class ResultCache:
         if result.failures:
             self._kept.pop(app.ref, None)
         else:
-            self._kept[app.ref] = _Kept(result, entry, noted.questions, read_at, timeless)
+            self._kept[app.ref] = _CachedResult(result, entry, noted.questions, read_at, timeless)
         return result
 
-    def _is_young(self, kept: _Kept, app: App) -> bool:
+    def _is_young(self, kept: _CachedResult, app: App) -> bool:
         age_s = self._clock() - kept.read_at
-        return age_s < self._least_age_s if waits(app) else kept.timeless or age_s + self._ahead_s < self._max_age_s
+        return (
+            age_s < self._least_age_s
+            if is_in_progress(app)
+            else kept.is_timeless or age_s + self._ahead_s < self._max_age_s
+        )
 
-    def _holds(self, kept: _Kept) -> bool:
+    def _is_valid(self, kept: _CachedResult) -> bool:
         return all(self._answers.mark(question) == mark for question, mark in kept.answers.items())
 
 
 _NO_ANSWERS = Answers(Fleet("", "", {}), {})
 
 
-def waits(app: App) -> bool:
+def is_in_progress(app: App) -> bool:
     """True if an operation, a deletion or the like is in progress, whose duration rules look at."""
     running = app.operation is not None and app.operation.phase in ("Running", "Terminating")
     return app.deleting or running or bool(mapping(app.raw, "operation")) or app.health.status == "Progressing"
 
 
-def _marked(app: App, known: tuple[Object, bytes] | None) -> tuple[Object, bytes]:
+def _entry_and_mark(app: App, known: tuple[Object, bytes] | None) -> tuple[Object, bytes]:
     return known if known is not None and known[0] is app.raw else (app.raw, entry_mark(app))
 
 
-class _Noting:
+class _RecordingTransport:
     """A transport that records whose answers were read through it."""
 
     def __init__(self, t: Transport) -> None:

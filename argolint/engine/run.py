@@ -18,10 +18,10 @@ from dataclasses import replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.guard import guarded_failures, unfinished
+from argolint.engine.guard import guarded_failures, unfinished_failure
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
-from argolint.engine.plan import Chosen, Plan, Progress
+from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError
 from argolint.host import threads
@@ -39,7 +39,7 @@ _LOG = logging.getLogger(__name__)
 
 
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
-"""Looks at applications: yields one result each, in no particular order. `here`, or one of `argolint.engine.workers`."""
+"""Looks at applications: yields one result each, in no particular order. `in_this_process`, or one of `argolint.engine.workers`."""
 Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
 """Looks at one application: `examine`, or a function that knows earlier results."""
 
@@ -53,10 +53,10 @@ def run(
 ) -> Iterator[AppResult]:
     """One result per application of this shard, in no particular order."""
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
-    alongside = _sharers(wanted, fleet)
+    alongside = _sharing_applications(wanted, fleet)
     taken = wanted | alongside
     apps = [a for a in fleet.apps if a.ref in taken and _in_shard(a.ref, plan.shard)]
-    for done, result in enumerate((look or here)(t, fleet, plan, apps), start=1):
+    for done, result in enumerate((look or in_this_process)(t, fleet, plan, apps), start=1):
         progress(done, len(apps))
         labelled = replace(result, labels=_labels(fleet.by_ref[result.ref], plan)) if plan.app_labels else result
         yield replace(labelled, findings=(), notes=(), alongside=True) if result.ref in alongside else labelled
@@ -69,7 +69,7 @@ def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(in_place(labels[key], app.raw, place))) for key, place in places.items())
 
 
-def here(
+def in_this_process(
     t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App], one: Examine | None = None
 ) -> Iterator[AppResult]:
     """Look at the applications in threads of this process, each with `one`. Once the server refuses the login, skip the rest."""
@@ -89,13 +89,13 @@ def here(
                 if _LOG.isEnabledFor(logging.DEBUG):
                     trace = without_secrets("".join(traceback.format_exception(error)))
                     _LOG.debug("%s cannot be looked at: %s", app.ref, trace)
-                return unread(app, *guarded_failures(app, (unfinished(app.ref, error),)))
-        return unread(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
+                return unread_result(app, *guarded_failures(app, (unfinished_failure(app.ref, error),)))
+        return unread_result(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
 
     return map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)
 
 
-def unread(app: App, why: Failure) -> AppResult:
+def unread_result(app: App, why: Failure) -> AppResult:
     """The result of an application that could not be looked at."""
     return AppResult(app.ref, failures=(why,), sync=app.sync_status, health=app.health.status)
 
@@ -132,7 +132,7 @@ _SHARERS = 8
 """Most claimants of one object that are examined in addition to the requested applications."""
 
 
-def _sharers(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
+def _sharing_applications(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
     """Applications that share objects with the wanted ones: only their facts are used, for findings of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
@@ -156,7 +156,7 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
-    known = _of_what_was_read(result.findings, app, failures, plan.rules)
+    known = _certain_findings(result.findings, app, failures, plan.rules)
     return replace(result, findings=known, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 
 
@@ -164,8 +164,8 @@ _NO_READ = frozenset(("wants", "helm-render"))
 """Stages of failures that are not reads: a rule's crash, or a program that failed."""
 
 
-def _of_what_was_read(
-    findings: tuple[Finding, ...], app: App, failures: Sequence[Failure], rules: Sequence[Chosen]
+def _certain_findings(
+    findings: tuple[Finding, ...], app: App, failures: Sequence[Failure], rules: Sequence[ChosenRule]
 ) -> tuple[Finding, ...]:
     """The findings that would be the same after a complete read.
 

@@ -15,11 +15,11 @@ from typing import TypeVar
 import msgspec
 
 from argolint.application.fleet import Fleet
-from argolint.engine.crossings import Member, crossed
+from argolint.engine.crossings import JoinedServer, with_shared_objects
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.pipeline import Part, collect
 from argolint.engine.plan import Plan, Progress
-from argolint.engine.run import Look, unread
+from argolint.engine.run import Look, unread_result
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.host import threads
 from argolint.host.timing import charged, measured, measuring
@@ -96,9 +96,9 @@ class Listing:
     spent: tuple[Cost, ...] = ()
 
     @property
-    def member(self) -> Member:
+    def member(self) -> JoinedServer:
         """This Argo CD as one of several that may share clusters."""
-        return Member(self.source.name, self.fleet, self.source.aliases)
+        return JoinedServer(self.source.name, self.fleet, self.source.aliases)
 
     def bounded(self, plan: Plan) -> Plan:
         """The plan with at most as many requests in flight as this Argo CD allows; a snapshot is read by one thread."""
@@ -123,18 +123,20 @@ def load(
 
     found = each(sources, loaded)
     with charged("list"):
-        return _met(found)
+        return _joined_listings(found)
 
 
-def _met(found: Sequence[Listing | _Unread]) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
+def _joined_listings(
+    found: Sequence[Listing | _Unread],
+) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
     """See load: separates readable Argo CDs from failures, and computes what they share."""
-    there = tuple(r for r in found if isinstance(r, Listing))
+    readable = tuple(r for r in found if isinstance(r, Listing))
     unread = tuple(r for r in found if isinstance(r, _Unread))
-    if not there:
-        raise _none_of(unread)
-    there, remarks = _distinguished(there)
-    members = [r.member for r in there]
-    fleets, more = crossed(members)
+    if not readable:
+        raise _nothing_read_error(unread)
+    readable, remarks = _distinguished(readable)
+    members = [r.member for r in readable]
+    fleets, more = with_shared_objects(members)
     unknown = (
         Failure(
             "clusters",
@@ -145,16 +147,16 @@ def _met(found: Sequence[Listing | _Unread]) -> tuple[tuple[Listing, ...], tuple
         for member in members
         for key in member.unknown
     )
-    there = tuple(replace(r, fleet=fleet) for r, fleet in zip(there, fleets, strict=True))
-    return there, (*(one.failure for one in unread), *unknown), (*remarks, *more)
+    readable = tuple(replace(r, fleet=fleet) for r, fleet in zip(readable, fleets, strict=True))
+    return readable, (*(one.failure for one in unread), *unknown), (*remarks, *more)
 
 
-def _none_of(unread: Sequence[_Unread]) -> ArgolintError:
+def _nothing_read_error(unread: Sequence[_Unread]) -> ArgolintError:
     first = unread[0]
     if not first.failure.server:
         return first.error
-    said = "; ".join(f"{one.failure.server}: {one.failure.error}" for one in unread)
-    return ArgolintError(f"none of the Argo CDs can be read: {said}", first.failure.hint)
+    reasons = "; ".join(f"{one.failure.server}: {one.failure.error}" for one in unread)
+    return ArgolintError(f"none of the Argo CDs can be read: {reasons}", first.failure.hint)
 
 
 def examine(
@@ -180,9 +182,10 @@ def examine(
             part,
             servers=tuple(servers),
             results=tuple(
-                replace(r, failures=named(one.source, r.failures)) if r.failures else r for r in part.results
+                replace(r, failures=labelled_failures(one.source, r.failures)) if r.failures else r
+                for r in part.results
             ),
-            failures=(*one.failures, *named(one.source, part.failures)),
+            failures=(*one.failures, *labelled_failures(one.source, part.failures)),
             remarks=tuple(map(one.source.says, part.remarks)),
         )
 
@@ -209,7 +212,7 @@ def examine(
     if not begun:
         raise next(error for error in found if isinstance(error, ArgolintError))
     parts = [
-        part if isinstance(part, Part) else examined(one, _nothing_found(part))
+        part if isinstance(part, Part) else examined(one, _no_worker_look(part))
         for one, part in zip(read, found, strict=True)
     ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
@@ -229,9 +232,11 @@ def examine(
     )
 
 
-def _nothing_found(why: ArgolintError) -> Look:
+def _no_worker_look(why: ArgolintError) -> Look:
     """A look for a run without any worker: each application becomes a failure."""
-    return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
+    return lambda t, fleet, plan, apps: (
+        unread_result(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps
+    )
 
 
 def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
@@ -247,7 +252,7 @@ def _loaded(source: Source, read: ReadFleet) -> Listing | _Unread:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
         return _Unread(source.labelled(Failure("server", error.message, error.hint)), error)
-    return Listing(source, source.transport, replace(fleet, name=source.name), named(source, failures))
+    return Listing(source, source.transport, replace(fleet, name=source.name), labelled_failures(source, failures))
 
 
 def _distinguished(read: Sequence[Listing]) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
@@ -255,26 +260,28 @@ def _distinguished(read: Sequence[Listing]) -> tuple[tuple[Listing, ...], tuple[
 
     Such ones are distinguished by the address that was used, else by name.
     """
-    said: dict[str, list[Listing]] = {}
+    by_url: dict[str, list[Listing]] = {}
     for one in read:
-        said.setdefault(one.fleet.server, []).append(one)
+        by_url.setdefault(one.fleet.server, []).append(one)
     remarks = []
     found: dict[str, Listing] = {}
-    for url, group in said.items():
+    for url, group in by_url.items():
         addresses = {one.transport.server.rstrip("/") for one in group}
         for one in group:
             if len(group) == 1:
                 found[one.source.name] = one
                 continue
             own = one.transport.server.rstrip("/") if len(addresses) == len(group) else f"{url}#{one.source.name}"
-            found[one.source.name] = replace(one, fleet=_moved(one.fleet, own), failures=_renamed(one.failures, own))
+            found[one.source.name] = replace(
+                one, fleet=_with_url(one.fleet, own), failures=_failures_with_url(one.failures, own)
+            )
         if len(group) > 1:
             names = ", ".join(one.source.name for one in group)
             remarks.append(f"{names} all say that their address is {url}: correct `url` in the argocd-cm of each.")
-    return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
+    return tuple(found[one.source.name] for one in read), (*remarks, *_same_server_remarks(read))
 
 
-def _same(read: Sequence[Listing]) -> Iterator[str]:
+def _same_server_remarks(read: Sequence[Listing]) -> Iterator[str]:
     """A remark on servers that show the very same Applications, by their uid."""
     first: dict[object, str] = {}
     pairs = {
@@ -287,18 +294,18 @@ def _same(read: Sequence[Listing]) -> Iterator[str]:
         yield f"{one_name} and {other} show the same Applications, so they are one Argo CD under two names: name it once."
 
 
-def _moved(fleet: Fleet, url: str) -> Fleet:
+def _with_url(fleet: Fleet, url: str) -> Fleet:
     """The fleet with another URL."""
     apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
     return replace(fleet, server=url, apps=apps)
 
 
-def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
+def _failures_with_url(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
     return tuple(
         replace(f, app=msgspec.structs.replace(f.app, server=url)) if f.app is not None else f for f in failures
     )
 
 
-def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
+def labelled_failures(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
     """See `Source.labelled`."""
     return tuple(map(source.labelled, failures))

@@ -29,7 +29,7 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
         left = tuple(
             claim
             for claim in finding.explains
-            if not all(rivals[app].beat(finding.rule, claim) for app in apps_of(finding))
+            if not all(rivals[app].beats(finding.rule, claim) for app in apps_of(finding))
         )
         if left:
             kept.append(finding if left == finding.explains else replace(finding, explains=left))
@@ -50,18 +50,18 @@ class _Rivals:
             self._rules[about][claim.detail].add(finding.rule)
             self._lengths[about].add(len(claim.detail))
 
-    def beat(self, rule: str, claim: Symptom) -> bool:
+    def beats(self, rule: str, claim: Symptom) -> bool:
         """True if a claim of another rule covers this one (`Symptom.covers`) and has a higher rank."""
         about = claim.kind, claim.resource
         rules = self._rules[about]
-        mine = self._ranks.get(rule, 0)
+        own_rank = self._ranks.get(rule, 0)
         for length in self._lengths[about]:
             detail = claim.detail[:length] if claim.is_part(length) else None
             for other in rules.get(detail, ()) if detail is not None else ():
-                theirs = self._ranks.get(other, 0)
+                other_rank = self._ranks.get(other, 0)
                 if other != rule and (
-                    theirs > mine
-                    or (theirs == mine and claim.kind == "change" and detail == claim.detail and other < rule)
+                    other_rank > own_rank
+                    or (other_rank == own_rank and claim.kind == "change" and detail == claim.detail and other < rule)
                 ):
                     return True
         return False

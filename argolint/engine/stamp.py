@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argolint.application.app import App
-from argolint.engine.plan import Chosen
+from argolint.engine.plan import ChosenRule
 from argolint.model import Finding, Source
 
 
-def stamp(finding: Finding, chosen: Chosen, app: App | None, key: str = "") -> Finding:
+def stamp(finding: Finding, chosen: ChosenRule, app: App | None, key: str = "") -> Finding:
     rule = chosen.rule
     return replace(
         finding,

@@ -12,7 +12,7 @@ _MARK_DIGITS = 7
 """Digits of a fingerprint that identify it, as for a commit."""
 
 
-def left_alone(
+def without_known_causes(
     choices: Sequence[Choice], rules: Mapping[str, Rule], named: Container[str], *, infos: bool
 ) -> tuple[list[tuple[Choice, str]], list[Choice]]:
     """Edits that a write leaves alone, each with the reason, and everything else. Left alone are infos (unless `infos`) and faults that

@@ -285,9 +285,9 @@ def _in_file(pointer: str, obj: Object, rendered: Object | None) -> str:
         item = (
             get(rendered, join_pointer(*split_pointer(pointer)[: len(found)], token)) if index is not None else MISSING
         )
-        there: Json = get(obj, join_pointer(*found)) if found else obj
-        if isinstance(item, Mapping) and isinstance(there, list):
-            token = str(_index(there, item, index or 0))  # noqa: PLW2901
+        value_found: Json = get(obj, join_pointer(*found)) if found else obj
+        if isinstance(item, Mapping) and isinstance(value_found, list):
+            token = str(_index(value_found, item, index or 0))  # noqa: PLW2901
         found.append(token)
     return join_pointer(*found)
 

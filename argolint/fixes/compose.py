@@ -14,7 +14,7 @@ _ARGO_ADDS = ("/metadata/annotations", "/metadata/labels")
 """Maps that the rendered object may have and the file not: Argo CD writes its tracking data there."""
 
 
-def fitted(operations: Iterable[Operation], data: Json, rendered: Object | None) -> Iterator[Operation]:
+def fitted_operations(operations: Iterable[Operation], data: Json, rendered: Object | None) -> Iterator[Operation]:
     """The operations for the file's object. EditError if its old values differ from the rendered object's."""
     for operation in operations:
         step, path = operation, operation["path"]
@@ -72,7 +72,7 @@ def _same_item(one: Json, other: Json) -> bool:
     return all(one.get(name) == other.get(name) for name in ITEM_NAMES if name in one and name in other)
 
 
-def composed(
+def composed_operations(
     operations: Iterable[Operation], now: Json, history: Sequence[tuple[Operation, str]]
 ) -> Iterator[Operation]:
     """The operations adjusted to those in `history`, all made for the same original.
@@ -84,11 +84,11 @@ def composed(
             continue
         joint = operation["path"].endswith("/-")
         for before, title in history:
-            if _joins(operation, before):
+            if _is_joinable(operation, before):
                 joint = True
             elif any(_clash(path, before) for path in _paths(operation)):
                 raise EditError(f"it contradicts another fix of this run: {title}")
-        steps = list(_joined(operation, now)) if joint else [operation]
+        steps = list(_joined_operations(operation, now)) if joint else [operation]
         now = applied(now, steps)
         yield from steps
 
@@ -120,7 +120,7 @@ def without_hollow_fields(operations: Iterable[Operation], now: Json) -> Iterato
         yield step
 
 
-def _joins(operation: Operation, before: Operation) -> bool:
+def _is_joinable(operation: Operation, before: Operation) -> bool:
     """True for two additions to one list, or to a list or map that did not exist."""
     if operation["op"] != "add" or before["op"] != "add":
         return False
@@ -148,7 +148,7 @@ def _paths(operation: Operation) -> tuple[str, ...]:
     return tuple(operation[key] for key in ("path", "from") if key in operation)
 
 
-def _joined(operation: Operation, now: Json) -> Iterator[Operation]:
+def _joined_operations(operation: Operation, now: Json) -> Iterator[Operation]:
     path, value = operation["path"], operation["value"]
     if path.endswith("/-"):
         path, value = path.removesuffix("/-"), [value]

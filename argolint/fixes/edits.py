@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from argolint.fixes import locate, values_files
-from argolint.fixes.compose import fitted
+from argolint.fixes.compose import fitted_operations
 from argolint.fixes.kustomize import require_unowned
 from argolint.fixes.site import Choice, Site, place_of
 from argolint.fixes.spot import Found, Spot, Unplaced
@@ -249,7 +249,7 @@ def _own_values_edit(choice: Choice, site: Site, values: Values) -> Edit:
         if not isinstance(held, str):
             raise Unplaced(f"the file has no text at {values.at}, as the Application has", "change it by hand")
         operations = _operations(choice.fix, documents(held)[0].data)
-        new: Json = patch(held, 0, list(fitted(operations, documents(held)[0].data, None)))
+        new: Json = patch(held, 0, list(fitted_operations(operations, documents(held)[0].data, None)))
         steps: tuple[Operation, ...] = ({"op": "replace", "path": values.at, "value": new},)
     elif held is not MISSING:
         steps = tuple(moved_below(o, values.at) for o in _operations(choice.fix, held))

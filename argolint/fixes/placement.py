@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint.fixes.compose import composed, fitted, without_hollow_fields
+from argolint.fixes.compose import composed_operations, fitted_operations, without_hollow_fields
 from argolint.fixes.edits import Edit, edits_of, identity, moved_below
 from argolint.fixes.site import Choice, Site
 from argolint.fixes.spot import Spot, Unplaced
@@ -70,16 +70,16 @@ class _Placer:
             for edit in edits:
                 notes += [*edit.notes, *self._apply(edit, choice, texts, done)]
         except Unplaced as left:
-            todo = left.todo + self._instead(choice)
+            todo = left.todo + self._other_place(choice)
             return Outcome(choice, why=left.why, todo=todo, refused=bool(edits) or left.missing)
         except EditError as error:
-            todo = "change it by hand" + self._instead(choice)
+            todo = "change it by hand" + self._other_place(choice)
             return Outcome(choice, why=str(error), todo=todo, refused=bool(edits))
         self.texts, self._done = texts, done
         files = tuple(dict.fromkeys((edit.spot.checkout, edit.spot.file) for edit in edits))
         return Outcome(choice, files, tuple(dict.fromkeys(notes)))
 
-    def _instead(self, choice: Choice) -> str:
+    def _other_place(self, choice: Choice) -> str:
         """A sentence that names the other alternatives with a place."""
         possible = []
         for number, fix in enumerate(choice.finding.fixes, 1):
@@ -109,8 +109,8 @@ class _Placer:
         original = get(spot.checkout.documents(spot.file)[spot.index].data, spot.prefix)
         now = documents(text)[spot.index].data
         history = done.setdefault((*where, spot.index), [])
-        operations = [moved_below(o, spot.prefix) for o in fitted(edit.operations, original, edit.rendered)]
-        steps = list(without_hollow_fields(composed(operations, now, history), now))
+        operations = [moved_below(o, spot.prefix) for o in fitted_operations(edit.operations, original, edit.rendered)]
+        steps = list(without_hollow_fields(composed_operations(operations, now, history), now))
         text = patch(text, spot.index, steps)
         if identity(get(documents(text)[spot.index].data, spot.prefix)) != identity(original):
             raise Unplaced("the edit makes another object of it", "change it by hand, with all that refers to it")

@@ -12,7 +12,7 @@ from typing import Any
 from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.forecast.releases import LATEST, Product, Step, Version, shown
-from argolint.forecast.table import First, Row
+from argolint.forecast.table import FirstStep, Row
 from argolint.patterns import regex
 from argolint.reports.document import ForecastVersion
 from argolint.values import parse_version
@@ -58,7 +58,7 @@ _REFUSED = (
     "gives {object} of {app} another {what}, which Kubernetes refuses: no sync succeeds until that object is deleted."
 )
 _GONE = "{what} {object} of {app}: {then}."
-_DELETE = First(
+_DELETE = FirstStep(
     "Delete it right before the sync that brings the new release",
     "live",
     "{object}",
@@ -66,7 +66,7 @@ _DELETE = First(
     "{delete}\n",
     "its pods stop until that sync; claims of a StatefulSet stay, unless persistentVolumeClaimRetentionPolicy says Delete",
 )
-_KEEP = First(
+_KEEP = FirstStep(
     "Keep it, and move its data before the new release",
     "live",
     "{object}",

@@ -10,26 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
-from argolint.application.application_sets import made, set_at
+from argolint.application.application_sets import owned_applications, set_at
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.application.tracked import tracking_of
 from argolint.edits.pruning import cascades, prune_option
 from argolint.forecast import staying
 from argolint.forecast.consequences import consequences
-from argolint.forecast.fate import Fate, Taken, Way
+from argolint.forecast.fate import DeletedObject, DeletionForecast, Way
 from argolint.model import AppRef, Finding, ResourceKey
 from argolint.values import annotations_of, comma_list
 from argolint.values.kubernetes import SYNC_OPTIONS, wave
 
 
-def of_apps(apps: Sequence[App], fleet: Fleet, *, cascade: str = "auto") -> Fate:
+def deletion_of_apps(apps: Sequence[App], fleet: Fleet, *, cascade: str = "auto") -> DeletionForecast:
     """The deletion of whole applications and of the applications below them, all already read; `cascade` is auto, foreground, background or none."""
     known = {app.ref: app for app in apps}
     walk = _Walk(fleet, cascade, known)
     for app in apps:
         walk.delete(app)
-    return _fate("delete", fleet, walk.taken, walk.said, frozenset(known))
+    return _deletion_forecast("delete", fleet, walk.taken, walk.findings, frozenset(known))
 
 
 @dataclass
@@ -39,8 +39,8 @@ class _Walk:
     fleet: Fleet
     cascade: str
     known: Mapping[AppRef, App]
-    taken: list[Taken] = field(default_factory=list)
-    said: list[Finding] = field(default_factory=list)
+    taken: list[DeletedObject] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     turn: int = 0
     _done: set[AppRef] = field(default_factory=set)
 
@@ -48,8 +48,8 @@ class _Walk:
         if app.ref in self._done:
             return
         self._done.add(app.ref)
-        groups, said = _groups(app, self.fleet, self.cascade)
-        self.said += said
+        groups, findings = _groups_by_wave(app, self.fleet, self.cascade)
+        self.findings += findings
         for number in sorted(groups, reverse=True):
             self.turn += 1
             now = self.turn
@@ -58,82 +58,86 @@ class _Walk:
                 for child in children if r.kind == "Application" else ():
                     if child.ref in self.known:
                         self.delete(self.known[child.ref])
-                self.taken.append(Taken(app, r, now, f"wave {number}" if len(groups) > 1 else ""))
+                self.taken.append(DeletedObject(app, r, now, f"wave {number}" if len(groups) > 1 else ""))
                 for child in children if r.kind == "ApplicationSet" else ():
                     if child.ref in self.known:
                         self.delete(self.known[child.ref])
 
 
-def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
+def _groups_by_wave(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
     """The objects that are deleted, by wave, and findings on the others."""
-    said: list[Finding] = []
+    findings: list[Finding] = []
     if app.deleting:
-        said.append(staying.already_deleting(app))
+        findings.append(staying.already_deleting_finding(app))
     if cascade == "none" or (cascade == "auto" and not cascades(app)):
-        live = [r for r in app.resources if _live(r) and not r.hook]
-        said.append(staying.not_cascading(app, live, asked=cascade == "none"))
-        return {}, said
+        live = [r for r in app.resources if _is_live(r) and not r.hook]
+        findings.append(staying.not_cascading_finding(app, live, asked=cascade == "none"))
+        return {}, findings
     if app.cluster.startswith("name:"):
-        said.append(staying.no_cluster(app))
-        return {}, said
+        findings.append(staying.no_cluster_finding(app))
+        return {}, findings
     groups: dict[int, list[Resource]] = {}
     for r in app.resources:
-        if not _live(r) or (r.hook and not (r.live_known or r.uid)):
+        if not _is_live(r) or (r.hook and not (r.live_known or r.uid)):
             continue
-        reason = staying.stays(app, r, fleet)
+        reason = staying.staying_finding(app, r, fleet)
         if reason is not None:
-            said.append(reason)
+            findings.append(reason)
             continue
         if "Delete=confirm" in comma_list(annotations_of(r.live).get(SYNC_OPTIONS)):
-            said.append(staying.confirmation(app, r, "Delete=confirm"))
+            findings.append(staying.confirmation_finding(app, r, "Delete=confirm"))
         groups.setdefault(_wave(r), []).append(r)
-    said += staying.hooks(app, [r for own in groups.values() for r in own])
-    said += staying.made_namespace(app)
-    return groups, said
+    findings += staying.hook_findings(app, [r for own in groups.values() for r in own])
+    findings += staying.made_namespace_findings(app)
+    return groups, findings
 
 
-def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | None = None) -> Fate:
+def deletion_by_prune(
+    apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | None = None
+) -> DeletionForecast:
     """What the next sync with prune deletes; `only`: objects that will leave the manifests, instead of those that already did."""
-    found: list[Taken] = []
-    said: list[Finding] = []
+    found: list[DeletedObject] = []
+    findings: list[Finding] = []
     turn = 0
     for app in apps:
         groups: dict[int, list[Resource]] = {}
         for r in app.resources:
             leaves = r.key in only if only is not None else (r.extra or (r.requires_pruning and not r.live_known))
-            if not leaves or r.hook or not _live(r):
+            if not leaves or r.hook or not _is_live(r):
                 continue
             owner = tracking_of(r.live, fleet) if r.live_known else None
             if owner is not None and owner.instance != app.instance:
-                said.append(staying.other_owner(app, r, fleet, owner.shown))
+                findings.append(staying.other_owner_finding(app, r, fleet, owner.shown))
                 continue
             option = prune_option(app, r.live, fleet)
             if option == "false":
-                said.append(staying.kept(app, r, "Prune=false"))
+                findings.append(staying.kept_finding(app, r, "Prune=false"))
                 continue
             if option == "confirm":
-                said.append(staying.confirmation(app, r, "Prune=confirm"))
+                findings.append(staying.confirmation_finding(app, r, "Prune=confirm"))
             groups.setdefault(_wave(r), []).append(r)
-        last = [r for own in groups.values() for r in own if _prune_last(app, r)]
+        last = [r for own in groups.values() for r in own if _is_pruned_last(app, r)]
         waves = sorted(groups, reverse=True)  # pruned in the reverse order of creation
         for number in waves:
             own = [r for r in groups[number] if r not in last]
             turn += 1 if own else 0
             note = f"wave {number}" if len(waves) > 1 else ""
-            found += [Taken(app, r, turn, note) for r in sorted(own, key=lambda r: r.key)]
+            found += [DeletedObject(app, r, turn, note) for r in sorted(own, key=lambda r: r.key)]
         if last:
             turn += 1
-            found += [Taken(app, r, turn, "PruneLast: after all else") for r in sorted(last, key=lambda r: r.key)]
-    return _fate("prune", fleet, found, said, frozenset())
+            found += [
+                DeletedObject(app, r, turn, "PruneLast: after all else") for r in sorted(last, key=lambda r: r.key)
+            ]
+    return _deletion_forecast("prune", fleet, found, findings, frozenset())
 
 
-def _prune_last(app: App, r: Resource) -> bool:
+def _is_pruned_last(app: App, r: Resource) -> bool:
     return "PruneLast=true" in app.sync_options or "PruneLast=true" in comma_list(
         annotations_of(r.live).get(SYNC_OPTIONS)
     )
 
 
-def _live(r: Resource) -> bool:
+def _is_live(r: Resource) -> bool:
     """Whether there is something to delete: a live state, or if that is unknown, a status other than Missing."""
     return r.live is not None if r.live_known else r.health.status != "Missing"
 
@@ -143,12 +147,14 @@ def _wave(r: Resource) -> int:
     return wave(r.live) if r.live is not None else r.wave
 
 
-def _fate(way: Way, fleet: Fleet, taken: list[Taken], said: list[Finding], refs: frozenset[AppRef]) -> Fate:
-    fate = Fate(way, fleet, tuple(taken), (), refs)
-    return replace(fate, findings=(*said, *consequences(fate)))
+def _deletion_forecast(
+    way: Way, fleet: Fleet, deleted: list[DeletedObject], findings: list[Finding], refs: frozenset[AppRef]
+) -> DeletionForecast:
+    forecast = DeletionForecast(way, fleet, tuple(deleted), (), refs)
+    return replace(forecast, findings=(*findings, *consequences(forecast)))
 
 
-def below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
+def with_apps_below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
     """The applications with all those below them, parents first, each once even in a cycle."""
     seen: dict[AppRef, App] = {}
     queue = list(apps)
@@ -171,4 +177,4 @@ def children_of(fleet: Fleet, group: str, kind: str, namespace: str, name: str) 
         child = fleet.app(name, namespace)
         return (child,) if child is not None else ()
     raw = set_at(fleet, namespace, name) if kind == "ApplicationSet" else None
-    return made(fleet, raw) if raw is not None else ()
+    return owned_applications(fleet, raw) if raw is not None else ()

@@ -42,7 +42,7 @@ _OWN: Mapping[str, Severity] = {"objects-deleted": "info", "hook-first": "info",
 
 
 @dataclass(frozen=True)
-class Taken:
+class DeletedObject:
     """One object that is deleted, and when: `turn` is the number of its group; groups are deleted one after the other."""
 
     app: App
@@ -52,21 +52,21 @@ class Taken:
 
 
 @dataclass(frozen=True, eq=False)
-class Fate:
+class DeletionForecast:
     """What happens to the objects of some applications. `refs`: applications that are deleted as a whole."""
 
     way: Way
     fleet: Fleet
-    taken: tuple[Taken, ...]
+    deleted: tuple[DeletedObject, ...]
     findings: tuple[Finding, ...]
     refs: frozenset[AppRef] = frozenset()
 
     @cached_property
-    def keys(self) -> Mapping[ResourceKey, Taken]:
-        return {taken.resource.key: taken for taken in self.taken}
+    def keys(self) -> Mapping[ResourceKey, DeletedObject]:
+        return {taken.resource.key: taken for taken in self.deleted}
 
 
-def found(
+def deletion_finding(
     way: Way, cause: str, app: App, r: ResourceId | None, message: str, pointer: str = "", **more: Any
 ) -> Finding:
     """A finding of this deletion or prune; `more`: further fields of it."""
@@ -75,6 +75,6 @@ def found(
     return Finding(message, at, cause=cause, severity=severity, rule=f"forecast-{way}", family=FAMILY, **more)
 
 
-def keep(id_: ResourceId) -> Fix:
+def keep_fix(id_: ResourceId) -> Fix:
     command = f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false\n"
     return Fix("Keep it, if that is not meant", "live", str(id_), Edit("command", command))

@@ -15,7 +15,7 @@ from argolint.edits.handover import sync
 from argolint.edits.pruning import cascades
 from argolint.forecast.moves import argocd, cluster, generated, into, rename
 from argolint.forecast.moves.owners import parent_of
-from argolint.forecast.moves.plan import EFFECT, Plan, Step, Where, found
+from argolint.forecast.moves.plan import EFFECT, Plan, Step, Where, move_finding
 from argolint.model import Edit, Finding, Fix, Object, Related, ResourceId
 from argolint.values import enumerated, sh, text_at
 
@@ -27,10 +27,10 @@ def plan(app: App, fleet: Fleet, where: Where, target: str, sets: Controller | N
     """
     called, findings, steps = _WAYS[where]
     about = f"{app.ref} {called} {target}"
-    said = (*_common(app, fleet, where, target, sets or Controller()), *findings(app, fleet, target))
-    if any(EFFECT[f.cause or ""] == "refuses" for f in said):
-        return Plan(about, (), said)
-    return Plan(about, tuple(steps(app, fleet, target)), said)
+    findings_of_move = (*_common(app, fleet, where, target, sets or Controller()), *findings(app, fleet, target))
+    if any(EFFECT[f.cause or ""] == "refuses" for f in findings_of_move):
+        return Plan(about, (), findings_of_move)
+    return Plan(about, tuple(steps(app, fleet, target)), findings_of_move)
 
 
 def _creates_only(owner: Object, sets: Controller) -> bool:
@@ -53,7 +53,9 @@ _WAYS: Mapping[Where, tuple[str, _Ask, _Plan]] = {
 def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller) -> Iterator[Finding]:
     """Findings that forbid every kind of move: an owner that deletes, a deletion in progress, objects that another application claims."""
     if app.deleting:
-        yield found("application-deleting", app, f"{app.ref} is being deleted, so there is nothing left to move.")
+        yield move_finding(
+            "application-deleting", app, f"{app.ref} is being deleted, so there is nothing left to move."
+        )
     owner = maker_or_name(app, fleet)
     if owner is not None and where != "to-cluster" and not (preserves(owner) or _creates_only(owner, sets)):
         name = text_at(owner, "metadata", "name")
@@ -69,7 +71,7 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
             ),
             caveat="the set takes the finalizer off its Applications then; see that it did before you go on",
         )
-        yield found("set-deletes-objects", app, message, id_, fixes=(keep,))
+        yield move_finding("set-deletes-objects", app, message, id_, fixes=(keep,))
     parent = parent_of(app, fleet)
     if parent is not None and cascades(app) and where != "to-cluster" and owner is None:
         message = f"{parent.ref} would prune Application {app.name}, whose finalizer then deletes all of its objects."
@@ -84,11 +86,13 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
             caveat="remove metadata.finalizers in Git before this sync; the second command then prints nothing",
         )
         related = (Related(parent.ref, None, "", "cause"),)
-        yield found("parent-deletes-objects", app, message, related=related, fixes=(let_go,))
+        yield move_finding("parent-deletes-objects", app, message, related=related, fixes=(let_go,))
     shared = fleet.contests(app.ref)
     claimants = {ref for key in shared for ref in fleet.claimants(key)} - {app.ref}
     others = sorted(ref for ref in claimants if target not in (str(ref), ref.name))
     if others:
         objects = enumerated([f"{k.kind} {k.name}" for k in shared])
         message = f"{enumerated([str(o) for o in others])} also renders {objects}, and the last sync of them owns it."
-        yield found("shared-objects", app, message, related=tuple(Related(ref, None, "", "claimant") for ref in others))
+        yield move_finding(
+            "shared-objects", app, message, related=tuple(Related(ref, None, "", "claimant") for ref in others)
+        )

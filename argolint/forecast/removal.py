@@ -15,7 +15,7 @@ from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.forecast import consequences, deletion
-from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
+from argolint.forecast.fate import EFFECT, FAMILY, DeletionForecast, Effect
 from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey, Want
@@ -32,7 +32,7 @@ _MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
-class Meant:
+class RemovalTargets:
     """Whole applications, sets with their applications, and single objects of applications that stay."""
 
     about: tuple[str, ...]
@@ -42,20 +42,20 @@ class Meant:
     holders: tuple[App, ...] = ()
 
 
-def meant(
+def removal_targets(
     fleet: Fleet,
     named: Sequence[str],
     takes: Callable[[App, Fleet], bool],
     way: Literal["delete", "prune"],
-) -> Meant:
+) -> RemovalTargets:
     """The targets of names and files on the command line. UsageError for an unknown name."""
     if not named:
         apps = tuple(app for app in fleet.apps if takes(app, fleet))
-        return Meant((f"{len(apps)} applications",), apps)
-    found = Meant(())
+        return RemovalTargets((f"{len(apps)} applications",), apps)
+    found = RemovalTargets(())
     for name in named:
-        own = _file(fleet, Path(name)) if Path(name).is_file() else _named(fleet, name, way)
-        found = Meant(
+        own = _file_targets(fleet, Path(name)) if Path(name).is_file() else _named_targets(fleet, name, way)
+        found = RemovalTargets(
             (*found.about, *own.about),
             (*found.apps, *own.apps),
             (*found.sets, *own.sets),
@@ -65,7 +65,7 @@ def meant(
     return found
 
 
-def _named(fleet: Fleet, name: str, way: str) -> Meant:
+def _named_targets(fleet: Fleet, name: str, way: str) -> RemovalTargets:
     namespace, _, short = name.rpartition("/")
     apps = tuple(a for a in fleet.apps if a.name == short and namespace in ("", a.ref.namespace))
     if len(apps) > 1:
@@ -77,9 +77,9 @@ def _named(fleet: Fleet, name: str, way: str) -> Meant:
         if text_at(raw, "metadata", "name") == short and namespace in ("", set_id(fleet, raw).namespace)
     )
     if apps:
-        return Meant((str(apps[0].ref),), apps)
+        return RemovalTargets((str(apps[0].ref),), apps)
     if sets and way == "delete":
-        return Meant(tuple(f"ApplicationSet {set_id(fleet, raw).namespace}/{short}" for raw in sets), (), sets)
+        return RemovalTargets(tuple(f"ApplicationSet {set_id(fleet, raw).namespace}/{short}" for raw in sets), (), sets)
     import difflib
 
     known = {a.name for a in fleet.apps} | {text_at(raw, "metadata", "name") for raw in fleet.application_sets}
@@ -88,13 +88,13 @@ def _named(fleet: Fleet, name: str, way: str) -> Meant:
     raise UsageError(f"there is no application, ApplicationSet or file {name!r}, or the account may not see it", hint)
 
 
-def _file(fleet: Fleet, file: Path) -> Meant:
+def _file_targets(fleet: Fleet, file: Path) -> RemovalTargets:
     """The manifests of a file: Applications and sets as a whole; every other object leaves its application."""
     try:
         found = list(objects(documents(read_text(own_path(file), _MOST_BYTES))))
     except (OSError, FileError, ManifestError) as error:
         raise UsageError(f"cannot read {file}: {error}", "pass a YAML file of manifests") from None
-    result = Meant((str(file),))
+    result = RemovalTargets((str(file),))
     for obj in found:
         group, kind = api_of(obj)[0], str(obj.get("kind") or "")
         name, namespace = text_at(obj, "metadata", "name"), text_at(obj, "metadata", "namespace")
@@ -105,7 +105,7 @@ def _file(fleet: Fleet, file: Path) -> Meant:
             sets = [raw for raw in fleet.application_sets if text_at(raw, "metadata", "name") == name]
             result = replace(result, sets=(*result.sets, *sets))
         else:
-            keys = _held(fleet, group, kind, namespace, name)
+            keys = _referenced_keys(fleet, group, kind, namespace, name)
             holders = [fleet.by_ref[ref] for key in keys for ref in fleet.owners(key)]
             result = replace(result, objects=result.objects | keys, holders=(*result.holders, *holders))
     if not (result.apps or result.sets or result.objects):
@@ -116,7 +116,7 @@ def _file(fleet: Fleet, file: Path) -> Meant:
     return result
 
 
-def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> frozenset[ResourceKey]:
+def _referenced_keys(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> frozenset[ResourceKey]:
     """The objects on any cluster that a manifest may refer to; without a namespace, in the destination's."""
     return frozenset(
         key
@@ -126,9 +126,9 @@ def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> fro
     )
 
 
-def fate(
-    t: Transport, fleet: Fleet, meant: Meant, plan: Plan, way: Literal["delete", "prune"], cascade: str
-) -> tuple[Fate, tuple[Failure, ...], tuple[AppRef, ...]]:
+def removal_forecast(
+    t: Transport, fleet: Fleet, targets: RemovalTargets, plan: Plan, way: Literal["delete", "prune"], cascade: str
+) -> tuple[DeletionForecast, tuple[Failure, ...], tuple[AppRef, ...]]:
     """The forecast, its failures, and the applications that were looked at."""
     failures: list[Failure] = []
 
@@ -138,26 +138,26 @@ def fate(
         failures.extend(missing)
         return _with_hooks(t, found) if plan.manifests and way == "delete" else found
 
-    wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in _made(fleet, raw))]
+    wanted = [*targets.apps, *(fleet.by_ref[ref] for raw in targets.sets for ref in _owned_refs(fleet, raw))]
     if way == "prune":
-        looking = [a for a in wanted if not a.deleting and _leaves(a)] if not meant.objects else []
-        held = [read(app) for app in {app.ref: app for app in (*looking, *meant.holders)}.values()]
-        found = deletion.of_prune(held, fleet, meant.objects or None)
+        looking = [a for a in wanted if not a.deleting and _has_objects_to_prune(a)] if not targets.objects else []
+        held = [read(app) for app in {app.ref: app for app in (*looking, *targets.holders)}.values()]
+        found = deletion.deletion_by_prune(held, fleet, targets.objects or None)
         own: Sequence[App] = held
     else:
-        every = deletion.below(wanted, fleet)
+        every = deletion.with_apps_below(wanted, fleet)
         own = [read(app) for app in every]
-        found = deletion.of_apps(own, fleet, cascade=cascade)
-        if meant.objects:
-            held = [read(app) for app in {app.ref: app for app in meant.holders}.values()]
-            also = deletion.of_prune(held, fleet, meant.objects)
-            found = replace(found, taken=(*found.taken, *also.taken), findings=(*found.findings, *also.findings))
+        found = deletion.deletion_of_apps(own, fleet, cascade=cascade)
+        if targets.objects:
+            held = [read(app) for app in {app.ref: app for app in targets.holders}.values()]
+            also = deletion.deletion_by_prune(held, fleet, targets.objects)
+            found = replace(found, deleted=(*found.deleted, *also.deleted), findings=(*found.findings, *also.findings))
             own = [*own, *held]
-    others = [read(app) for app in consequences.around(found) if app.ref not in {a.ref for a in own}]
+    others = [read(app) for app in consequences.applications_around(found) if app.ref not in {a.ref for a in own}]
     staying = [*others, *(a for a in own if a.ref not in found.refs)]
-    said = (*_of_sets(fleet, meant), *found.findings, *consequences.still_referenced(found, staying))
+    findings = (*_set_findings(fleet, targets), *found.findings, *consequences.reference_findings(found, staying))
     looked = tuple(sorted({a.ref for a in own}))
-    return replace(found, findings=said), tuple(failures), looked
+    return replace(found, findings=findings), tuple(failures), looked
 
 
 def _with_hooks(t: Transport, app: App) -> App:
@@ -170,25 +170,25 @@ def _with_hooks(t: Transport, app: App) -> App:
         return app  # use the hooks that the finalizers show
 
 
-def _leaves(app: App) -> bool:
+def _has_objects_to_prune(app: App) -> bool:
     return any(row.requires_pruning for row in app.rows)
 
 
-def _made(fleet: Fleet, raw: Object) -> list[AppRef]:
-    return [app.ref for app in application_sets.made(fleet, raw)]
+def _owned_refs(fleet: Fleet, raw: Object) -> list[AppRef]:
+    return [app.ref for app in application_sets.owned_applications(fleet, raw)]
 
 
-def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
-    for raw in meant.sets:
-        made = _made(fleet, raw)
+def _set_findings(fleet: Fleet, targets: RemovalTargets) -> Iterator[Finding]:
+    for raw in targets.sets:
+        made = _owned_refs(fleet, raw)
         own = set_id(fleet, raw)
-        speaker = made[0] if made else AppRef(own.namespace, own.name, "default", fleet.server)
+        reporter = made[0] if made else AppRef(own.namespace, own.name, "default", fleet.server)
         keeps = preserves(raw)
         count = f"{len(made)} Applications" if len(made) != 1 else "1 Application"
         then = "and what they deployed stays (preserveResourcesOnDeletion)" if keeps else "each as below"
         yield Finding(
             message=f"{own} is deleted with its {count}, {then}.",
-            at=Location(speaker, own),
+            at=Location(reporter, own),
             cause="set-preserves" if keeps else "child-application",
             severity="info" if keeps else "error",
             related=tuple(Related(ref, None, "", "dependent") for ref in made),
@@ -198,7 +198,7 @@ def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
         )
 
 
-def causes(found: Fate) -> Iterator[ForecastCause]:
+def forecast_causes(found: DeletionForecast) -> Iterator[ForecastCause]:
     """The causes of the findings, in the order of their effects."""
     return causes_of(EFFECT, found.findings)
 
@@ -211,11 +211,11 @@ def causes_of(effects: Mapping[str, Effect], findings: Sequence[Finding]) -> Ite
             yield ForecastCause(cause, effect, len(own), len({f.at.app for f in own}))
 
 
-def steps(found: Fate) -> Iterator[ForecastStep]:
+def steps(found: DeletionForecast) -> Iterator[ForecastStep]:
     """All objects that are deleted, in order."""
-    for taken in found.taken:
-        what = "deleted" + (f" ({taken.note})" if taken.note else "")
-        yield ForecastStep(what, taken.turn, assemble.app(taken.app.ref), assemble.resource(taken.resource.id))
+    for deleted in found.deleted:
+        what = "deleted" + (f" ({deleted.note})" if deleted.note else "")
+        yield ForecastStep(what, deleted.turn, assemble.app(deleted.app.ref), assemble.resource(deleted.resource.id))
 
 
 def move_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
@@ -224,7 +224,7 @@ def move_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
         yield ForecastStep(step.what, turn, assemble.app(app.ref), None, step.command, step.check)
 
 
-def one(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+def application_named(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
     """The application of that name, read. UsageError if there is none, or more than one."""
-    found = _named(fleet, name, "move").apps[0]
+    found = _named_targets(fleet, name, "move").apps[0]
     return load(t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True)

@@ -77,21 +77,23 @@ def causes(rows: Iterable[Row], findings: Iterable[Finding], steps: Mapping[str,
         if own := about.get(row.id):
             apps = {f.at.app for f in own}
             name = steps[row.product].product.name
-            yield ForecastCause(row.id, row.effect, len(own), len(apps), name, _since(row, steps), row.source)
+            yield ForecastCause(
+                row.id, row.effect, len(own), len(apps), name, _releases_with_change(row, steps), row.source
+            )
 
 
 _EFFECTS = ("deletes", "breaks", "looks-different")
 _SEVERITIES = ("error", "warning", "info")
 
 
-def _since(row: Row, steps: Mapping[str, Step]) -> str:
+def _releases_with_change(row: Row, steps: Mapping[str, Step]) -> str:
     """The releases of the upgrade that have the change."""
     way = steps[row.product]
     crossed = [since for since in row.since if way.crosses([since])] or row.since[-1:]
     return " or ".join(map(shown, crossed))
 
 
-def looks(rows: Iterable[Row], steps: Mapping[str, Step]) -> Iterator[ForecastLook]:
+def forecast_looks(rows: Iterable[Row], steps: Mapping[str, Step]) -> Iterator[ForecastLook]:
     for row in sorted(rows, key=lambda r: _EFFECTS.index(r.effect)):
         name = steps[row.product].product.name
-        yield ForecastLook(row.id, row.says, row.look, name, _since(row, steps), row.source)
+        yield ForecastLook(row.id, row.says, row.look, name, _releases_with_change(row, steps), row.source)

@@ -30,7 +30,7 @@ _KEYS = frozenset(("id", "in", "until", "effect", "severity", "if", "says", "fir
 
 
 @dataclass(frozen=True)
-class First:
+class FirstStep:
     """What to do before the upgrade; the texts are templates like the row's sentence."""
 
     title: str
@@ -52,7 +52,7 @@ class Row:
     source: str
     condition: str = ""
     args: Mapping[str, Json] = field(default_factory=dict)
-    first: tuple[First, ...] = ()
+    first: tuple[FirstStep, ...] = ()
     look: str = ""
     likely: bool = False
     until: tuple[Version, ...] = ()
@@ -89,28 +89,28 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
         " ".join(str(raw["source"]).split()),
         name,
         args if isinstance(args, Mapping) else {"value": args},
-        tuple(_first(one) for one in _listed(raw.get("first"))),
+        tuple(_first_step(one) for one in _listed(raw.get("first"))),
         " ".join(str(raw.get("look") or "").split()),
         raw.get("confidence") == "likely",
         tuple(_versions(raw.get("until"), where)),
     )
 
 
-def _versions(given: Json, where: str) -> Iterator[Version]:
-    for text in _listed(given):
+def _versions(entry: Json, where: str) -> Iterator[Version]:
+    for text in _listed(entry):
         found = parse_version(str(text))
         if found is None or len(found) < 3:
             raise TableError(f"{where}: `in` names whole versions, {text!r} is none")
         yield found
 
 
-def _listed(given: Any) -> Sequence[Any]:
-    return given if isinstance(given, list) else [given] if given is not None else []
+def _listed(entry: Any) -> Sequence[Any]:
+    return entry if isinstance(entry, list) else [entry] if entry is not None else []
 
 
-def _first(raw: Mapping[str, Any]) -> First:
+def _first_step(raw: Mapping[str, Any]) -> FirstStep:
     kinds: tuple[EditKind, ...] = ("command", "yaml", "text")
     kind = next(k for k in kinds if k in raw)
-    return First(
+    return FirstStep(
         raw["title"], raw["target"], mapping(raw).get("where") or "", kind, str(raw[kind]), raw.get("caveat") or ""
     )

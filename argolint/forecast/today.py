@@ -8,7 +8,7 @@ from argolint.relations.operator_version import operator_version
 from argolint.values import parse_version
 
 
-def operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bool]:
+def oldest_operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bool]:
     """The oldest External Secrets Operator that may run, and whether that is certain; None if nothing shows one."""
     servers = clusters or {*fleet.clusters, *(app.cluster for app in fleet.apps)}
     found = [operator_version(fleet, server) for server in sorted(servers)]

@@ -19,7 +19,7 @@ from argolint.engine.plan import Plan
 from argolint.errors import AuthError
 from argolint.forecast.conditions import CONDITIONS
 from argolint.forecast.releases import Step, has, shown
-from argolint.forecast.table import First, Row, TableError
+from argolint.forecast.table import FirstStep, Row, TableError
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Edit, Failure, Finding, Fix, Location
 from argolint.server.transport import Transport
@@ -74,7 +74,7 @@ def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
                     "replacement": replacement,
                 },
                 (
-                    First(
+                    FirstStep(
                         f"Write it for {replacement} and sync before the upgrade" if replacement else "Remove it",
                         "manifest",
                         "{object} of application {app}",
@@ -86,14 +86,14 @@ def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
             )
 
 
-def between(rows: Iterable[Row], steps: Mapping[str, Step]) -> tuple[Row, ...]:
+def rows_between(rows: Iterable[Row], steps: Mapping[str, Step]) -> tuple[Row, ...]:
     """The rows between the current and the next versions. TableError for an unknown condition."""
     found = []
     for row in rows:
         if row.condition and row.condition not in CONDITIONS:
             raise TableError(f"{row.product}/{row.id}: there is no condition {row.condition!r}")
         way = steps.get(row.product)
-        if way is not None and _crosses(way, row):
+        if way is not None and _is_crossed(way, row):
             found.append(row)
     return tuple(found)
 
@@ -102,7 +102,7 @@ _AGAIN = frozenset({"difference"})
 """Conditions that depend on the compared version: each release of a row may bring the change, so each is checked."""
 
 
-def _crosses(way: Step, row: Row) -> bool:
+def _is_crossed(way: Step, row: Row) -> bool:
     if row.until and has(way.to, row.until):
         return False
     if row.condition in _AGAIN or row.condition == "schema-refusal":
@@ -114,7 +114,7 @@ def upgrade(
     t: Transport, fleet: Fleet, failures: Sequence[Failure], rows: Sequence[Row], world: World, plan: Plan
 ) -> Upgrade:
     """The rows applied to the fleet. AuthError escapes; any other failed read is a failure."""
-    unreported = {row.id: missing for row in rows if (missing := _missing(row, world))}
+    unreported = {row.id: missing for row in rows if (missing := _unseen_lists(row, world))}
     conditional = [row for row in rows if row.condition and row.id not in unreported]
     apps = [app for app in fleet.apps if plan.wanted(app, fleet)]
     wanted = {app.ref for app in apps}
@@ -157,7 +157,7 @@ def upgrade(
         tuple(rows),
         tuple(sorted(wanted)),
         resources,
-        tuple(_unknown(unreported, rows)),
+        tuple(_unknown_texts(unreported, rows)),
         world.steps,
     )
 
@@ -177,14 +177,14 @@ def _each(one: Any, apps: Sequence[App], workers: int) -> Iterator[Any]:
         pool.shutdown(wait=True)
 
 
-def _missing(row: Row, world: World) -> tuple[str, ...]:
+def _unseen_lists(row: Row, world: World) -> tuple[str, ...]:
     """The lists that the row's condition needs and the account cannot see."""
     if not row.condition:
         return ()
     return tuple(need for need in CONDITIONS[row.condition].needs if need in world.unread)
 
 
-def _unknown(unreported: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iterator[str]:
+def _unknown_texts(unreported: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iterator[str]:
     by_need: dict[str, list[str]] = {}
     for row in rows:
         for need in unreported.get(row.id, ()):
@@ -209,7 +209,7 @@ def _finding(row: Row, hit: Hit) -> Finding:
     )
 
 
-def _fix(first: First, hit: Hit) -> Fix:
+def _fix(first: FirstStep, hit: Hit) -> Fix:
     return Fix(
         title=first.title.format_map(hit.fields),
         target=first.target,
@@ -219,12 +219,12 @@ def _fix(first: First, hit: Hit) -> Fix:
     )
 
 
-def _filled(first: First, hit: Hit) -> str:
+def _filled(first: FirstStep, hit: Hit) -> str:
     """A command or a text with the hit's fields filled in; YAML to paste has no fields."""
     return first.content if first.kind == "yaml" else first.content.format_map(hit.fields)
 
 
-def order(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
+def order_sentences(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
     """Sentences on the order of upgrades."""
     causes = Counter(f.cause for f in findings)
     argocd, kubernetes, operator = (steps.get(p) for p in ("argocd", "kubernetes", "external-secrets"))

@@ -56,13 +56,13 @@ def upgrades(
     every = {**steps, **ways}
     world = World(fleet, every, stages, controller(t, fleet), clusters)
     failures = [*_uncertain(fleet, runs[OPERATOR], clusters)] if OPERATOR in wanted else []
-    found = upgrade.upgrade(t, fleet, failures, upgrade.between(every_row(), every), world, plan)
+    found = upgrade.upgrade(t, fleet, failures, upgrade.rows_between(every_row(), every), world, plan)
     forecast = Forecast(
         "upgrade",
         versions=(*report.versions(steps, runs), *charts.versions(ways, pinned)),
         causes=tuple(report.causes(found.rows, found.findings, every)),
-        order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(report.looks(found.look, every)),
+        order=tuple(upgrade.order_sentences(steps, found.findings)),
+        look=tuple(report.forecast_looks(found.look, every)),
         unknown=found.unknown,
     )
     return forecast, found
@@ -88,7 +88,7 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
         return today.oldest_cluster(fleet, clusters)
     if product == "helm":
         return argocd.helm_version(t)
-    version, _ = today.operator(fleet, clusters)
+    version, _ = today.oldest_operator(fleet, clusters)
     return "v" + ".".join(map(str, version)) if version else ""
 
 
@@ -101,7 +101,7 @@ def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> 
 
 
 def _uncertain(fleet: Fleet, least: str, clusters: frozenset[str]) -> Iterator[Failure]:
-    if today.operator(fleet, clusters)[1]:
+    if today.oldest_operator(fleet, clusters)[1]:
         return
     served = f"; by the API versions that are served it is {least} or later" if least else ""
     yield Failure(

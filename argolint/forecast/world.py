@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.application_sets import Controller
 from argolint.application.fleet import Fleet
 from argolint.forecast.releases import Step, Version, has
-from argolint.forecast.today import operator
+from argolint.forecast.today import oldest_operator
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
 from argolint.values import mapping, parse_version, text_at
 
@@ -59,7 +59,7 @@ class World:
     @cached_property
     def _operators(self) -> Mapping[str, Version | None]:
         """The oldest External Secrets Operator that each cluster may run."""
-        return {server: operator(self.fleet, frozenset((server,)))[0] for server in self.fleet.clusters}
+        return {server: oldest_operator(self.fleet, frozenset((server,)))[0] for server in self.fleet.clusters}
 
     @cached_property
     def after(self) -> After:

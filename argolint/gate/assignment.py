@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from argolint.application.fleet import Fleet
 from argolint.application.permissions import refusals
 from argolint.gate.change import Pair, Written
-from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
+from argolint.gate.written import NEW, foreign_remark, is_live, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.sources.same_application import whose
 from argolint.values import dig, enumerated, mapping, plain
@@ -17,7 +17,7 @@ _NAME_IT = "name the one that it is for: --only, --server or --argocd-context"
 
 
 @dataclass
-class Assigned:
+class Assignment:
     """Each Argo CD's part of the manifests, in the order of the fleets; and failures and notes for manifests that belong to none."""
 
     own: list[Written]
@@ -25,7 +25,7 @@ class Assigned:
     failures: list[Failure] = field(default_factory=list)
 
 
-def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Assigned:
+def assignment(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Assignment:
     """Assign the manifests of a change to Argo CDs. `coming`: names of projects that the change adds.
 
     An Application belongs to each Argo CD that has one of this name with the source and destination of the manifest before the change. A
@@ -33,9 +33,9 @@ def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) ->
     """
     applications: list[list[Pair]] = [[] for _ in fleets]
     others: list[list[Pair]] = [[] for _ in fleets]
-    made = Assigned([], list(found.notes), list(found.failures))
+    made = Assignment([], list(found.notes), list(found.failures))
     for pair in found.applications:
-        takers, why = _of_application(pair, fleets, coming, by_files=found.by_files)
+        takers, why = _positions_of_application(pair, fleets, coming, by_files=found.by_files)
         for number in takers:
             applications[number].append(pair)
         if why and found.by_files:
@@ -43,13 +43,13 @@ def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) ->
         elif why:
             made.notes.append(f"{'/'.join(ref_of(pair.manifest, fleets[0]))}: {why[0]}")
     for pair in found.others:
-        takers = [number for number, fleet in enumerate(fleets) if _has_other(pair.manifest, fleet)]
+        takers = [number for number, fleet in enumerate(fleets) if _has_object(pair.manifest, fleet)]
         for number in takers:
             others[number].append(pair)
         if not takers and found.by_files and pair.manifest["kind"] == "ApplicationSet":
             made.failures += unrendered([pair], fleets[0])
         elif not takers:
-            made.notes.append(of_other(pair, fleets[0]))
+            made.notes.append(foreign_remark(pair, fleets[0]))
     empty = replace(found, notes=(), failures=())
     made.own = [
         replace(empty, applications=tuple(a), others=tuple(o)) for a, o in zip(applications, others, strict=True)
@@ -57,7 +57,7 @@ def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) ->
     return made
 
 
-def _of_application(
+def _positions_of_application(
     pair: Pair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
     """The positions of the fleets that have it; else the reason why none has, and what to do."""
@@ -83,10 +83,10 @@ def _of_application(
         if len(live) > 1:
             have = "have Applications of this name, and none of them deploys"
         return (), (f"{names} {have} where the manifest says", _NAME_IT)
-    return _of_new(pair.after, fleets, coming) if by_files else ((), (NEW, ""))
+    return _positions_of_new(pair.after, fleets, coming) if by_files else ((), (NEW, ""))
 
 
-def _of_new(
+def _positions_of_new(
     manifest: Object, fleets: Sequence[Fleet], coming: frozenset[str]
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
     """The positions for an Application that none has: the only fleet that would accept it, by cluster and project."""
@@ -105,7 +105,7 @@ def _of_new(
     return (), (f"{who} is new, and no Argo CD would take it: {reasons}", f"correct it, or {_NAME_IT}")
 
 
-def _has_other(manifest: Object, fleet: Fleet) -> bool:
+def _has_object(manifest: Object, fleet: Fleet) -> bool:
     if manifest["kind"] == "AppProject":
         return str(dig(manifest, "metadata", "name")) in fleet.projects
     return any(ref_of(other, fleet) == ref_of(manifest, fleet) for other in fleet.application_sets)

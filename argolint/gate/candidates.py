@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.gate.reads import before_pattern, covered, joined, reach
+from argolint.gate.reads import before_pattern, covered_files, joined, reach
 from argolint.model import Object
 from argolint.sources.git import Git
 from argolint.values import annotations_of, bare_address, may_be_host
@@ -36,14 +36,14 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
 
     If no application names `base` (a commit, for example), all applications without a pinned commit count as following it.
     """
-    ours = [(app, _positions(app, repo)) for app in fleet.apps]
-    ours = [(app, positions) for app, positions in ours if positions]
-    named = {revision_of(app.sources[p - 1]) for app, positions in ours for p in positions}
+    of_repository = [(app, _positions(app, repo)) for app in fleet.apps]
+    of_repository = [(app, positions) for app, positions in of_repository if positions]
+    named = {revision_of(app.sources[p - 1]) for app, positions in of_repository for p in positions}
     following, others = [], []
-    for app, positions in ours:
-        mine = tuple(p for p in positions if _follows(revision_of(app.sources[p - 1]), base, named))
-        if mine:
-            following.append(Candidate(app, mine))
+    for app, positions in of_repository:
+        followed = tuple(p for p in positions if _is_follower(revision_of(app.sources[p - 1]), base, named))
+        if followed:
+            following.append(Candidate(app, followed))
         else:
             others.append(app)
     return tuple(following), tuple(others)
@@ -52,7 +52,7 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
 def usual_base(fleet: Fleet, repo: str) -> str:
     """The revision that most sources of the repository follow; empty if none names one."""
     revisions = [revision_of(app.sources[p - 1]) for app in fleet.apps for p in _positions(app, repo)]
-    counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
+    counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _is_commit(r))
     return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
 
 
@@ -77,15 +77,15 @@ def revision_of(source: Object) -> str:
     return str(source.get("targetRevision") or "").removeprefix("refs/heads/")
 
 
-def _follows(revision: str, base: str, named: Iterable[str]) -> bool:
+def _is_follower(revision: str, base: str, named: Iterable[str]) -> bool:
     if revision in DEFAULT_REVISIONS:
         return True
     if base in named:
         return revision == base
-    return not _commit(revision)
+    return not _is_commit(revision)
 
 
-def _commit(revision: str) -> bool:
+def _is_commit(revision: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{40}", revision))
 
 
@@ -97,7 +97,7 @@ class ReadFiles:
     fetched: tuple[str, ...] = ()
 
 
-def by_files(
+def candidate_files(
     candidate: Candidate, changed: Sequence[str], git: Git, revisions: Iterable[str], repo: str = "", base: str = ""
 ) -> ReadFiles:
     """The changed files that are not proven unread at any of the revisions, before and after the change.
@@ -108,7 +108,7 @@ def by_files(
     ordered = sorted(changed)
     reaches = [reach(candidate.app, candidate.sources, git, r, repo, base) for r in revisions]
     refreshing = set(_generate_roots(candidate, str(annotations_of(candidate.app.raw).get(GENERATE_PATHS) or "")))
-    files = covered(refreshing, ordered).union(*(r.among(ordered) for r in reaches))
+    files = covered_files(refreshing, ordered).union(*(r.among(ordered) for r in reaches))
     return ReadFiles(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
 
 

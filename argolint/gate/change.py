@@ -70,7 +70,7 @@ class Change:
     git: Git | None = None
     rendered: Path | None = None
     everything: bool = False
-    twice: bool = False
+    renders_twice: bool = False
     commit: str = ""
     branch_wait: BranchWait = field(default_factory=BranchWait)
     files: Written | None = None

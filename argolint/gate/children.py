@@ -13,7 +13,7 @@ from argolint.engine.plan import Plan
 from argolint.gate.change import Change, Pair
 from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
-from argolint.gate.generated import OfSets, Trees, of_sets
+from argolint.gate.generated import GeneratedChange, Trees, generated_change
 from argolint.gate.head import head_app, respecified
 from argolint.gate.refused import refused_app
 from argolint.gate.touched import Touched
@@ -32,7 +32,7 @@ def with_children(
     edits: Edits,
     change: Change,
     read: Trees | None = None,
-) -> tuple[tuple[Touched, ...], OfSets]:
+) -> tuple[tuple[Touched, ...], GeneratedChange]:
     """The judged applications, plus those whose manifests change because a parent renders them differently at head, a changed file contains
     them, or ApplicationSets of either generate them.
 
@@ -61,11 +61,11 @@ def with_children(
         for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
-    sets = of_sets(fleet, edits.sets, tuple(_sets(judged)), read, lambda: controller(t, fleet))
+    sets = generated_change(fleet, edits.sets, tuple(_changed_sets(judged)), read, lambda: controller(t, fleet))
     edited.update({ref: pair for ref, pair in sets.edited.items() if ref not in edited})
     new += sets.new
     for ref, (before, after) in edited.items():
-        by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
+        by_ref[ref] = _edited_child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child
@@ -74,7 +74,7 @@ def with_children(
     return tuple(by_ref[ref] for ref in sorted(by_ref)), sets
 
 
-def _sets(judged: Sequence[Touched]) -> Iterator[Pair]:
+def _changed_sets(judged: Sequence[Touched]) -> Iterator[Pair]:
     """The ApplicationSets that parents render differently at head."""
     for parent in judged:
         change = parent.delta
@@ -83,7 +83,7 @@ def _sets(judged: Sequence[Touched]) -> Iterator[Pair]:
         yield from (Pair(m, None) for m in change.removed.values() if is_set(m))
 
 
-def _child(
+def _edited_child(
     found: Touched | None,
     listed: App,
     before: Object | None,

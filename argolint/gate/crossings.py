@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from argolint.application.fleet import Claimant, Crossing, Fleet
-from argolint.engine.crossings import Member, crossed
+from argolint.engine.crossings import JoinedServer, with_shared_objects
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Plan
 from argolint.gate.examine import Examined
-from argolint.gate.sides import Sides
+from argolint.gate.sides import GatedServer
 from argolint.model import AppRef, Finding
 
 Crossings = Mapping[AppRef, tuple[Crossing, ...]]
@@ -30,69 +30,71 @@ class CrossingFindings:
     new: tuple[Finding, ...] = ()
 
 
-def with_crossings(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
+def with_crossings(members: Sequence[tuple[JoinedServer, GatedServer]]) -> list[GatedServer]:
     """The sides of all Argo CDs of a run, each fleet with what it shares with the others."""
     if not any(sides.judged for _, sides in members):
         return [sides for _, sides in members]
-    fleets, _ = crossed([replace(member, fleet=_before(sides)) for member, sides in members])
-    aheads, _ = crossed([replace(member, fleet=sides.ahead) for member, sides in members])
+    fleets, _ = with_shared_objects([replace(member, fleet=_fleet_before(sides)) for member, sides in members])
+    aheads, _ = with_shared_objects([replace(member, fleet=sides.fleet_after) for member, sides in members])
     return [
-        replace(sides, fleet=replace(sides.fleet, crossings=fleet.crossings), ahead=ahead)
+        replace(sides, fleet=replace(sides.fleet, crossings=fleet.crossings), fleet_after=ahead)
         for (_, sides), fleet, ahead in zip(members, fleets, aheads, strict=True)
     ]
 
 
-def _before(sides: Sides) -> Fleet:
+def _fleet_before(gated: GatedServer) -> Fleet:
     """The fleet before the change, with the full applications in place of their list entries: the other side is built from these."""
-    read = {j.ref: j.before for j in sides.judged if j.before is not None}
-    return sides.fleet.with_apps(read.get(app.ref, app) for app in sides.fleet.apps)
+    read = {j.ref: j.before for j in gated.judged if j.before is not None}
+    return gated.fleet.with_apps(read.get(app.ref, app) for app in gated.fleet.apps)
 
 
-def parties(sides: Iterable[Sides]) -> frozenset[AppRef]:
+def sharing_refs(gated_servers: Iterable[GatedServer]) -> frozenset[AppRef]:
     """The applications of all Argo CDs that share an object with one that the change touches, before or after it."""
     return frozenset(
         claimant.app
-        for one in sides
+        for one in gated_servers
         for j in one.judged
-        for fleet in (one.fleet, one.ahead)
+        for fleet in (one.fleet, one.fleet_after)
         for found in fleet.crossings.get(j.ref, ())
         for claimant in (*found.claimants, *found.pruners)
     )
 
 
-def crossing_findings(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> CrossingFindings:
+def crossing_findings(gated_servers: Sequence[GatedServer], found: Sequence[Examined], plan: Plan) -> CrossingFindings:
     """The findings of rules of several Argo CDs, split into old and new sharing."""
-    old, new = _parted(_all(one.fleet for one in sides), _all(one.ahead for one in sides))
+    old, new = _old_and_new(
+        _all_crossings(one.fleet for one in gated_servers), _all_crossings(one.fleet_after for one in gated_servers)
+    )
     if not (old or new):
         return CrossingFindings()
-    anyway = _said(sides, found, plan, {}, after=True)
+    anyway = _crossing_findings(gated_servers, found, plan, {}, after=True)
     return CrossingFindings(
-        _said(sides, found, plan, old, after=False),
-        tuple(f for f in _said(sides, found, plan, new, after=True) if f not in anyway),
+        _crossing_findings(gated_servers, found, plan, old, after=False),
+        tuple(f for f in _crossing_findings(gated_servers, found, plan, new, after=True) if f not in anyway),
     )
 
 
-def _all(fleets: Iterable[Fleet]) -> Crossings:
+def _all_crossings(fleets: Iterable[Fleet]) -> Crossings:
     return {ref: crossings for fleet in fleets for ref, crossings in fleet.crossings.items()}
 
 
-def _parted(before: Crossings, after: Crossings) -> tuple[Crossings, Crossings]:
+def _old_and_new(before: Crossings, after: Crossings) -> tuple[Crossings, Crossings]:
     """The shared objects after the change: those that the same applications, and perhaps more, shared before; and the others."""
     known = {(c.cluster, obj): c for crossings in before.values() for c in crossings for obj in c.objects}
     old: dict[AppRef, list[Crossing]] = defaultdict(list)
     new: dict[AppRef, list[Crossing]] = defaultdict(list)
     for ref, crossings in after.items():
         for one in crossings:
-            kept = tuple(o for o in one.objects if _covers(known.get((one.cluster, o)), one))
-            come = tuple(o for o in one.objects if o not in kept)
+            kept = tuple(o for o in one.objects if _covers_parties(known.get((one.cluster, o)), one))
+            added = tuple(o for o in one.objects if o not in kept)
             if kept:
                 old[ref].append(replace(one, objects=kept))
-            if come:
-                new[ref].append(replace(one, objects=come))
+            if added:
+                new[ref].append(replace(one, objects=added))
     return _tuples(old), _tuples(new)
 
 
-def _covers(before: Crossing | None, after: Crossing) -> bool:
+def _covers_parties(before: Crossing | None, after: Crossing) -> bool:
     """True if each party had its role before; a party that wanted the object and will prune it has a new one."""
     return (
         before is not None
@@ -109,14 +111,14 @@ def _tuples(found: Mapping[AppRef, Sequence[Crossing]]) -> Crossings:
     return {ref: tuple(crossings) for ref, crossings in found.items()}
 
 
-def _said(
-    sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, crossings: Crossings, *, after: bool
+def _crossing_findings(
+    gated_servers: Sequence[GatedServer], found: Sequence[Examined], plan: Plan, crossings: Crossings, *, after: bool
 ) -> tuple[Finding, ...]:
     """The findings of the rules if the applications shared only these objects."""
     rules = [chosen for chosen in plan.rules if chosen.rule.across]
     results = []
-    for one, examined in zip(sides, found, strict=True):
-        fleet = replace(one.ahead if after else one.fleet, crossings=crossings)
+    for one, examined in zip(gated_servers, found, strict=True):
+        fleet = replace(one.fleet_after if after else one.fleet, crossings=crossings)
         apps = (later if after else earlier for earlier, later in examined.apps.values())
         results += [inspect(app, fleet, rules) for app in apps if app is not None]
     return join(results, rules).findings

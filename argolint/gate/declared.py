@@ -61,8 +61,8 @@ def declared(text: str) -> Declared:
         return Declared()
     found = stream(text)
     why = next((str(error) for part, error in found.unread if may_declare(part) and not _is_template(part, error)), "")
-    ours = (m for m in flat(objects(found.documents)) if is_application(m) or is_other(m))
-    return Declared(tuple({json.dumps(m, sort_keys=True): m for m in ours}.values()), why)
+    kept = (m for m in flat(objects(found.documents)) if is_application(m) or is_other(m))
+    return Declared(tuple({json.dumps(m, sort_keys=True): m for m in kept}.values()), why)
 
 
 def _is_template(part: str, error: ManifestError) -> bool:

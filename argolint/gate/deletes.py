@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades
-from argolint.forecast.deletion import of_apps, of_prune
-from argolint.forecast.fate import Fate
+from argolint.forecast.deletion import deletion_by_prune, deletion_of_apps
+from argolint.forecast.fate import DeletionForecast
 from argolint.gate.touched import Touched
 from argolint.model import Finding
 from argolint.redaction.findings import guarded
@@ -18,18 +18,18 @@ _SAID = ("volume-deleted", "namespace-with-content", "instances-deleted", "child
 _MOST = 8
 
 
-def deletes(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
+def deletion_sentences(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
     """One sentence each, the worst first; further ones are counted."""
     by_server = {fleet.server: fleet for fleet in fleets}
-    by_sets = tuple(_by_sets(touched))
-    found = [f for t in touched for f in _of(t, by_server.get(t.ref.server))]
+    by_sets = tuple(_set_sentences(touched))
+    found = [f for t in touched for f in _deletion_findings(t, by_server.get(t.ref.server))]
     found.sort(key=lambda f: _SAID.index(f.cause or ""))
-    said = (*by_sets, *dict.fromkeys(guarded(f).message for f in found))
-    more = (f"{len(said) - _MOST} more deletions are in the list of changes.",) if said[_MOST:] else ()
-    return (*said[:_MOST], *more)
+    sentences = (*by_sets, *dict.fromkeys(guarded(f).message for f in found))
+    more = (f"{len(sentences) - _MOST} more deletions are in the list of changes.",) if sentences[_MOST:] else ()
+    return (*sentences[:_MOST], *more)
 
 
-def _by_sets(touched: tuple[Touched, ...]) -> Iterator[str]:
+def _set_sentences(touched: tuple[Touched, ...]) -> Iterator[str]:
     """One sentence for each ApplicationSet that deletes Applications."""
     for by in dict.fromkeys(t.by for t in touched if t.by is not None):
         own = [t for t in touched if t.by == by]
@@ -38,20 +38,20 @@ def _by_sets(touched: tuple[Touched, ...]) -> Iterator[str]:
         bare = all(t.before is not None and not cascades(t.before) for t in own)
         along = f"{'without' if bare else 'with'} {its} objects"
         how = f"is removed, and deletes {refs}" if by.removed else f"no longer gives {refs}, and deletes {them}"
-        unless = "" if by.surely else ", unless the policy of its controller forbids that"
+        unless = "" if by.is_certain else ", unless the policy of its controller forbids that"
         yield f"{by.of} {how} {along}{unless}."
 
 
-def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
+def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
     app = touched.before
     if app is None or fleet is None:
         return
-    fate: Fate | None = None
+    forecast: DeletionForecast | None = None
     if touched.what == "removed":
-        fate = of_apps([app], fleet) if cascades(app) else None
+        forecast = deletion_of_apps([app], fleet) if cascades(app) else None
     elif touched.delta.removed:
-        fate = of_prune([app], fleet, frozenset(touched.delta.removed))
-    for found in fate.findings if fate else ():
+        forecast = deletion_by_prune([app], fleet, frozenset(touched.delta.removed))
+    for found in forecast.findings if forecast else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
         if found.cause in _SAID and not of_set:  # _by_sets reports it
             yield found

@@ -55,15 +55,16 @@ def delta(base: Rendered, head: Rendered) -> Delta:
     )
 
 
-def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
+def with_base_values(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
     """Head with base's value wherever the two cannot be compared: values that each render generates again, values of Secrets, and values that a snapshot masks in base."""
     objects = {
-        key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
+        key: _with_base_values_at(obj, base.objects.get(key), masks.get(key, frozenset()))
+        for key, obj in head.objects.items()
     }
     return replace(head, objects=objects)
 
 
-def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Object:
+def _with_base_values_at(head: Object, base: Object | None, pointers: frozenset[str]) -> Object:
     if base is None:
         return head
     for pointer in pointers:
@@ -77,7 +78,7 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
     return head
 
 
-def unnamed(head: Rendered, base: Rendered) -> Rendered:
+def with_base_names(head: Rendered, base: Rendered) -> Rendered:
     """Head with base's names for objects of which only the generated name differs: `migrate-x7k2p`, then `migrate-q9d4z`.
 
     Other changes of a hook are kept: each sync creates it again, so the other name deletes nothing live.
@@ -85,14 +86,20 @@ def unnamed(head: Rendered, base: Rendered) -> Rendered:
     coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
     objects = dict(head.objects)
     for key, before in base.objects.items():
-        twin = None if key in head.objects else next((k for k, o in coming.items() if _twin(key, before, k, o)), None)
+        twin = (
+            None
+            if key in head.objects
+            else next((k for k, o in coming.items() if _is_same_but_name(key, before, k, o)), None)
+        )
         if twin is not None:
             del coming[twin], objects[twin]
             objects[key] = before
     hooks = dict(head.hooks)
     for key, before in base.hooks.items():
-        alike = [] if key in head.hooks else [k for k in hooks if k not in base.hooks and _alike(key, k)]
-        twin = next((k for k in alike if _twin(key, before, k, hooks[k])), alike[0] if len(alike) == 1 else None)
+        alike = [] if key in head.hooks else [k for k in hooks if k not in base.hooks and _have_similar_names(key, k)]
+        twin = next(
+            (k for k in alike if _is_same_but_name(key, before, k, hooks[k])), alike[0] if len(alike) == 1 else None
+        )
         if twin is not None:
             after = hooks.pop(twin)
             hooks[key] = {**after, "metadata": {**after["metadata"], "name": key.name}}
@@ -102,15 +109,15 @@ def unnamed(head: Rendered, base: Rendered) -> Rendered:
 _RANDOM_NAME = regex(r"(.*[-.])([a-z0-9]{4,})")
 
 
-def _alike(key: ResourceKey, other: ResourceKey) -> bool:
+def _have_similar_names(key: ResourceKey, other: ResourceKey) -> bool:
     if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
         return False
     one, two = _RANDOM_NAME.fullmatch(key.name), _RANDOM_NAME.fullmatch(other.name)
     return bool(one and two and one[1] == two[1] and len(one[2]) == len(two[2]))
 
 
-def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
-    return _alike(key, other) and _text_without(before, key.name) == _text_without(after, other.name)
+def _is_same_but_name(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+    return _have_similar_names(key, other) and _text_without(before, key.name) == _text_without(after, other.name)
 
 
 def _text_without(obj: Object, name: str) -> str:
@@ -123,13 +130,13 @@ def only_regenerated(change: Delta) -> bool:
     A checksum over a ConfigMap changes with the ConfigMap; a checksum over a Secret changes with masked data.
     """
     return not (change.added or change.removed) and all(
-        "/annotations/" in pointer and _random(get(edit.base, pointer), get(edit.head, pointer))
+        "/annotations/" in pointer and _are_random(get(edit.base, pointer), get(edit.head, pointer))
         for edit in change.changed.values()
         for pointer in edit.pointers
     )
 
 
-def _random(one: Json, other: Json) -> bool:
+def _are_random(one: Json, other: Json) -> bool:
     if not isinstance(one, str) or not isinstance(other, str) or len(one) != len(other):
         return False
     return one.isalnum() and other.isalnum() and not (_MEANT.fullmatch(one) or _MEANT.fullmatch(other))

@@ -11,11 +11,11 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.engine.inspect import inspect
-from argolint.engine.load import gather, load, needs_states
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.load import load, needs_states, with_evidence
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
-from argolint.gate.sides import Sides
+from argolint.gate.sides import GatedServer
 from argolint.gate.touched import Touched
 from argolint.gate.verdict import Mark, mark
 from argolint.host.threads import each
@@ -36,18 +36,18 @@ class Examined:
     apps: Mapping[AppRef, tuple[App | None, App | None]]
 
 
-def examined(sides: Sides, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
+def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
     """Both sides of one Argo CD. `shared`: its applications that share objects with an application of another Argo CD that the change touches."""
-    t, fleet, ahead, judged = sides.transport, sides.fleet, sides.ahead, sides.judged
+    t, fleet, ahead, judged = gated.transport, gated.fleet, gated.fleet_after, gated.judged
     gathered: list[Failure] = []
-    after = {j.ref: gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
+    after = {j.ref: with_evidence(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
     apps = {j.ref: (j.before, after.get(j.ref)) for j in judged}
-    results = [(_before(j, fleet, plan), _after(j, after.get(j.ref), sides, plan)) for j in judged]
+    results = [(_result_before(j, fleet, plan), _result_after(j, after.get(j.ref), gated, plan)) for j in judged]
     before_results = [before for before, _ in results]
     after_results = [
-        _concluded(j, after.get(j.ref), *both, sides, plan) for j, both in zip(judged, results, strict=True)
+        _changed_result(j, after.get(j.ref), *both, gated, plan) for j, both in zip(judged, results, strict=True)
     ]
-    for peer in each(_peers(judged, fleet, shared), lambda app: _peer(t, app, fleet, ahead, plan), plan.workers):
+    for peer in each(_peers(judged, fleet, shared), lambda app: _peer_result(t, app, fleet, ahead, plan), plan.workers):
         before_results.append(peer.before)
         after_results.append(peer.after)
         gathered += peer.failures
@@ -57,45 +57,45 @@ def examined(sides: Sides, plan: Plan, shared: Collection[AppRef] = ()) -> Exami
     return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept)
 
 
-def _before(judged: Touched, fleet: Fleet, plan: Plan) -> AppResult:
+def _result_before(judged: Touched, fleet: Fleet, plan: Plan) -> AppResult:
     return inspect(judged.before, fleet, plan.rules) if judged.before is not None else AppResult(judged.ref)
 
 
-def _after(judged: Touched, app: App | None, sides: Sides, plan: Plan) -> AppResult:
+def _result_after(judged: Touched, app: App | None, gated: GatedServer, plan: Plan) -> AppResult:
     if app is None:
         return AppResult(judged.ref)
-    result = inspect(app, sides.ahead, plan.rules)
+    result = inspect(app, gated.fleet_after, plan.rules)
     if judged.after is not None and judged.respecified and any(c.rule.id == REFUSED_RULE for c in plan.rules):
-        result = replace(result, findings=(*result.findings, *unknown_repositories(judged.after, sides.fleet)))
+        result = replace(result, findings=(*result.findings, *unknown_repositories(judged.after, gated.fleet)))
     return result
 
 
-def _concluded(
-    judged: Touched, app: App | None, before: AppResult, after: AppResult, sides: Sides, plan: Plan
+def _changed_result(
+    judged: Touched, app: App | None, before: AppResult, after: AppResult, gated: GatedServer, plan: Plan
 ) -> AppResult:
-    kept = _kept(before, after, judged, plan.rules)
+    kept = _lasting_result(before, after, judged, plan.rules)
     if app is None or judged.before is None:
         return kept
-    others = _other_causes(judged, app, before, sides.fleet, sides.ahead, plan)
+    others = _other_causes(judged, app, before, gated.fleet, gated.fleet_after, plan)
     return replace(kept, findings=(*kept.findings, *others))
 
 
 @dataclass(frozen=True)
-class _Peer:
+class _PeerResult:
     before: AppResult
     after: AppResult
     failures: tuple[Failure, ...]
     apps: tuple[App, App]
 
 
-def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _Peer:
+def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _PeerResult:
     """An untouched application, in the fleet before and after the change."""
     states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
     loaded, failures = load(t, app, fleet, plan, states=states)
     gathered = [*failures]
-    later = gather(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    later = with_evidence(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
     results = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
-    return _Peer(*results, tuple(gathered), (loaded, later))
+    return _PeerResult(*results, tuple(gathered), (loaded, later))
 
 
 def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) -> Iterator[App]:
@@ -108,7 +108,7 @@ def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) 
     return (a for a in fleet.apps if (a.cluster in clusters or a.ref in shared) and a.ref not in refs)
 
 
-def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[Chosen]) -> AppResult:
+def _lasting_result(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[ChosenRule]) -> AppResult:
     """Head's findings without those that a sync ends; a finding that base has under another name keeps base's name.
 
     If head does not render, base's findings remain and only the failed render is added.
@@ -129,7 +129,7 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
         if fingerprint(finding) in known or not finding.explains:
             kept[mark(finding)] = finding
         elif not (finding.rule in fallback and set(finding.explains) <= pruned):
-            earlier = [_earlier(claim, before.findings, judged.delta) for claim in finding.explains]
+            earlier = [_earlier_finding(claim, before.findings, judged.delta) for claim in finding.explains]
             if all(earlier):
                 kept |= {mark(f): f for f in earlier if f is not None}
             else:
@@ -175,7 +175,7 @@ def _without_status(app: App, keys: Set[ResourceKey]) -> App:
     return replace(app, resources=tuple(map(bare, app.resources)))
 
 
-def _earlier(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:
+def _earlier_finding(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:
     """Base's finding about the same symptom, unless the change itself touches the place."""
     edit = change.changed.get(claim.resource) if claim.resource else None
     if claim.kind == "change" and edit is not None and any(overlap(claim.detail, p) for p in edit.pointers):

@@ -61,33 +61,33 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         clone = clones.setdefault(root, _clone(root))
         clone.texts[name] = text
         found, left = _objects(file, text)
-        held = tuple(_before(clone.git, name, text, revision))
+        held = tuple(_objects_at_base(clone.git, name, text, revision))
         was = [m for m in held if is_application(m) and dig(m, "metadata", "name")]
         if left and (held or "argoproj.io/" in text or may_declare(text)):
             why = f"{plain(name)} {left}"
             unread.append(Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`"))
         projects |= {str(dig(m, "metadata", "name")) for m in found if m.get("kind") == "AppProject"}
-        mine = [m for m in found if is_application(m)]
-        if any(_hides_its_kind(m) for m in found):
+        own_applications = [m for m in found if is_application(m)]
+        if any(_has_hidden_kind(m) for m in found):
             why = f"the kind of an object in {plain(name)} is no name, so it is not known what it is"
             unread.append(Failure("not judged", why, "write the kind out"))
         unread += (
             Failure("not judged", f"an Application in {plain(name)} has no metadata.name", "name it")
-            for m in mine
+            for m in own_applications
             if not dig(m, "metadata", "name")
         )
-        applications += ((str(file), m) for m in mine if dig(m, "metadata", "name"))
+        applications += ((str(file), m) for m in own_applications if dig(m, "metadata", "name"))
         before += ((str(file), m) for m in was)
         was_others += ((str(file), m) for m in held if is_other(m))
         others += ((str(file), m) for m in found if is_other(m))
-    unread += _gone([m for _, m in before], [m for _, m in applications])
+    unread += _removed_failures([m for _, m in before], [m for _, m in applications])
     places = tuple(Named(root, clone.urls, given=clone.texts) for root, clone in clones.items())
     edited = tuple(p for p in paired(was_others, others) if p.after is not None and p.before != p.after)
     whole = Written(paired(before, applications), edited, failures=tuple(unread), by_files=True)
     return Files(whole, frozenset(projects), places)
 
 
-def _hides_its_kind(manifest: Object) -> bool:
+def _has_hidden_kind(manifest: Object) -> bool:
     """True for a manifest of Argo CD's group, or of an unknown group, whose kind is a template or a map."""
     group = manifest.get("apiVersion")
     return not isinstance(manifest.get("kind"), str) and (
@@ -95,16 +95,16 @@ def _hides_its_kind(manifest: Object) -> bool:
     )
 
 
-def _gone(before: Sequence[Object], now: Sequence[Object]) -> Iterator[Failure]:
+def _removed_failures(before: Sequence[Object], now: Sequence[Object]) -> Iterator[Failure]:
     """A failure for each Application that the named files no longer contain."""
-    held = {_named(m) for m in now}
-    for namespace, name in dict.fromkeys(_named(m) for m in before if _named(m) not in held):
+    held = {_namespace_and_name(m) for m in now}
+    for namespace, name in dict.fromkeys(_namespace_and_name(m) for m in before if _namespace_and_name(m) not in held):
         who = plain(f"{namespace}/{name}" if namespace else name)
         why = f"the files no longer hold the Application {who}, and what is deleted with it is not known here"
         yield Failure("not judged", why, "judge the whole change: `argolint gate --repo URL --head REV`")
 
 
-def _named(manifest: Object) -> tuple[str, str]:
+def _namespace_and_name(manifest: Object) -> tuple[str, str]:
     return str(dig(manifest, "metadata", "namespace") or ""), str(dig(manifest, "metadata", "name"))
 
 
@@ -122,7 +122,7 @@ def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:
     left = ""
     for part, error in found.unread:
         if "{{" not in part:
-            raise _no_yaml(file, text, error)
+            raise _yaml_error(file, text, error)
         is_template = isinstance(error, NoYamlError)
         left = left or (
             "is a template of Applications, which nothing has rendered" if is_template else f"cannot be read: {error}"
@@ -131,7 +131,7 @@ def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:
     return tuple(made.values()), left
 
 
-def _no_yaml(file: Path, text: str, error: ManifestError) -> UsageError:
+def _yaml_error(file: Path, text: str, error: ManifestError) -> UsageError:
     """The error with the line in the file; the parser knows only the line in a part of it."""
     try:
         documents(text)
@@ -160,7 +160,7 @@ def _clone(root: Path) -> _Clone:
     return _Clone(git, frozenset(git.remotes()))
 
 
-def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iterator[Object]:
+def _objects_at_base(git: Git | None, name: str, text: str, revision: str | None) -> Iterator[Object]:
     """Argo CD's objects in the file at the base; none if there is no base or it cannot be read."""
     if git is None:
         return

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any
 
 from argolint.application.app import App
-from argolint.application.application_sets import Controller, generators, made, set_namespace
+from argolint.application.application_sets import Controller, generators, owned_applications, set_namespace
 from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
 from argolint.gate.change import Pair
-from argolint.gate.reads import before_pattern, covered
+from argolint.gate.reads import before_pattern, covered_files
 from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
@@ -85,7 +85,7 @@ def trees(git: Git, repo: str, base: str, head: str) -> Trees:
 
 
 @dataclass
-class OfSets:
+class GeneratedChange:
     """The effect of a change on generated Applications: manifests before and after, new ones, and those that a set deletes."""
 
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
@@ -95,68 +95,75 @@ class OfSets:
     failures: list[Failure] = field(default_factory=list)
 
 
-def of_sets(
+def generated_change(
     fleet: Fleet,
     written: Sequence[Pair],
     rendered: Sequence[Pair],
     read: Trees | None,
     controller: Callable[[], Controller],
-) -> OfSets:
+) -> GeneratedChange:
     """The effect on the Applications of every set that the change edits, or whose Git generators read changed files.
 
     `written`: sets in files, `rendered`: sets that applications render differently. `controller` is read if a set deletes Applications.
     """
-    found = OfSets()
+    found = GeneratedChange()
     edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
     pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
     for raw in fleet.application_sets:
         pair = edited.pop(ref_of(raw, fleet), None)
         if ref_of(raw, fleet) in pruned:
-            _deleted(found, fleet, raw, controller)
+            _record_deleted(found, fleet, raw, controller)
         elif pair is not None and pair.after is None:
-            found.failures.append(_unknown(raw, "its manifest is gone from its file, and who deletes it is not known"))
+            found.failures.append(
+                _unknown_failure(raw, "its manifest is gone from its file, and who deletes it is not known")
+            )
         elif pair is not None and not is_live_set(pair, raw):
-            _judge(found, fleet, raw, with_edits(raw, pair), read, controller)
+            _judge_set(found, fleet, raw, with_edits(raw, pair), read, controller)
         elif read is not None and _reads_change(mapping(raw, "spec"), read):
-            _judge(found, fleet, raw, raw, read, controller)
+            _judge_set(found, fleet, raw, raw, read, controller)
     for pair in edited.values():
         if pair.after is not None:
-            _brought(found, fleet, pair.after, read)
+            _record_new_set(found, fleet, pair.after, read)
     found.notes.sort()
     return found
 
 
-def _judge(
-    found: OfSets, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
+def _judge_set(
+    found: GeneratedChange,
+    fleet: Fleet,
+    raw: Object,
+    after: Object,
+    read: Trees | None,
+    controller: Callable[[], Controller],
 ) -> None:
-    own = {app.name: app for app in made(fleet, raw)}
+    own = {app.name: app for app in owned_applications(fleet, raw)}
     try:
-        was, will, whole = _as_live(fleet, raw, after, read, set(own))
+        was, will, whole = _matching_both(fleet, raw, after, read, set(own))
         deletes = set(was) - set(will) and controller().deletes(after)
         keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
-        if not (keeps and _understood(set(was), set(own), whole=whole)):
+        if not (keeps and _matches_live(set(was), set(own), whole=whole)):
             raise NotEvaluatedError(_other_names(set(was), set(own), whole=whole))
     except NotEvaluatedError as error:
-        found.failures.append(_unknown(raw, str(error)))
+        found.failures.append(_unknown_failure(raw, str(error)))
         return
     leaving = sorted(name for name in was if name not in will and name in own)
     if deletes:
-        deleting_set = DeletingSet(_named(raw), surely=controller().policy is not None)
+        deleting_set = DeletingSet(_set_name(raw), is_certain=controller().policy is not None)
         found.gone.update({own[name].ref: deleting_set for name in leaving})
     elif leaving:
         refs = enumerated([str(own[name].ref) for name in leaving], limit=5)
         found.notes.append(
-            f"{_named(raw)} no longer gives {refs}, and deletes nothing (policy {controller().of(after)})"
+            f"{_set_name(raw)} no longer gives {refs}, and deletes nothing (policy {controller().of(after)})"
         )
     for name, later in will.items():
         before, app = was.get(name), own.get(name)
         if before is None:
-            _new(found, fleet, raw, later)
-        elif app is not None and not _same(before, later, patched=_patch(raw) != _patch(after)):
-            _changed(found, raw, after, app, before, later, controller)
+            _record_new(found, fleet, raw, later)
+        elif app is not None and not _is_same(before, later, patched=_patch(raw) != _patch(after)):
+            _record_changed(found, raw, after, app, before, later, controller)
 
 
-def _same(before: Generated, later: Generated, *, patched: bool) -> bool:
+def _is_same(before: Generated, later: Generated, *, patched: bool) -> bool:
     if before.manifest is not None and later.manifest is not None:
         return bool(before.manifest == later.manifest)
     return before.of == later.of and not patched
@@ -166,8 +173,8 @@ def _patch(raw: Object) -> object:
     return mapping(raw, "spec").get("templatePatch")
 
 
-def _changed(
-    found: OfSets,
+def _record_changed(
+    found: GeneratedChange,
     raw: Object,
     after: Object,
     app: App,
@@ -176,10 +183,10 @@ def _changed(
     controller: Callable[[], Controller],
 ) -> None:
     if not controller().updates(after):
-        found.notes.append(f"{app.ref}: {_named(raw)} leaves it as it is (policy {controller().of(after)})")
+        found.notes.append(f"{app.ref}: {_set_name(raw)} leaves it as it is (policy {controller().of(after)})")
     elif before.manifest is None or later.manifest is None:
         why = f"{later.why or before.why}, so what it makes of {plain(app.name)} is not known"
-        found.failures.append(_unknown(raw, why))
+        found.failures.append(_unknown_failure(raw, why))
     else:
         found.edited[app.ref] = (before.manifest, later.manifest)
 
@@ -187,19 +194,19 @@ def _changed(
 _Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
 
 
-def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
+def _matching_both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
     """The result of a set before and after, with unknown inputs chosen so that the result before matches the live Applications."""
     try:
-        return _both(fleet, raw, after, read, None)
+        return _before_and_after(fleet, raw, after, read, None)
     except LocalClusterError:
-        either = [_both(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
+        either = [_before_and_after(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
         fitting = [found for found in either if set(found[0]) == own]
         if len(fitting) != 1:
             raise
         return fitting[0]
 
 
-def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
+def _before_and_after(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
     """The result of a set before and after; a generator that cannot be evaluated and does not change is left out."""
     namespace = set_namespace(fleet, raw)
     two = mapping(raw, "spec"), mapping(after, "spec")
@@ -220,7 +227,7 @@ def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_se
             [g for g in items(spec, "generators") if g not in items(other, "generators") or _reads_repo(g, read)]
             for spec, other in (two, two[::-1])
         ]
-        if _rest(raw) != _rest(after) or any(
+        if _without_generators(raw) != _without_generators(after) or any(
             len(k) == len(items(s, "generators")) for k, s in zip(kept, two, strict=True)
         ):
             raise
@@ -229,74 +236,80 @@ def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_se
 
 
 def _reads_repo(generator: Any, read: Trees | None) -> bool:
-    return read is not None and any(_is_of(read.before.repo, git) for git in _of_git({"generators": [generator]}))
+    return read is not None and any(
+        _is_of(read.before.repo, git) for git in _git_generators({"generators": [generator]})
+    )
 
 
-def _rest(raw: Object) -> Object:
+def _without_generators(raw: Object) -> Object:
     return {key: value for key, value in mapping(raw, "spec").items() if key != "generators"}
 
 
-def _understood(given: set[str], own: set[str], *, whole: bool) -> bool:
+def _matches_live(generated_names: set[str], own: set[str], *, whole: bool) -> bool:
     """Whether the evaluated result matches the live Applications; a set may keep Applications that it no longer generates."""
-    return (whole and own <= given) or (given <= own and bool(given or not own or not whole))
+    return (whole and own <= generated_names) or (
+        generated_names <= own and bool(generated_names or not own or not whole)
+    )
 
 
-def _other_names(given: set[str], own: set[str], *, whole: bool) -> str:
-    lacking = own - given if whole else set()
-    one = min(lacking or given - own)
+def _other_names(generated_names: set[str], own: set[str], *, whole: bool) -> str:
+    lacking = own - generated_names if whole else set()
+    one = min(lacking or generated_names - own)
     which = "owns" if lacking else "should have made"
     return f"its generators, as they are understood here, do not account for {plain(one)}, which it {which}"
 
 
-def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
+def _record_deleted(found: GeneratedChange, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
     """Record the Applications deleted with their set. Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
     """
     if "Prune=false" in comma_list(annotations_of(raw).get(SYNC_OPTIONS)):
-        found.notes.append(f"{_named(raw)} leaves the manifests and stays (Prune=false)")
+        found.notes.append(f"{_set_name(raw)} leaves the manifests and stays (Prune=false)")
         return
     holds = _FINALIZER in items(raw, "metadata", "finalizers")
     surely = not holds or (controller().policy is not None and controller().deletes(raw))
-    for app in made(fleet, raw):
-        found.gone[app.ref] = DeletingSet(_named(raw), removed=True, surely=surely)
+    for app in owned_applications(fleet, raw):
+        found.gone[app.ref] = DeletingSet(_set_name(raw), removed=True, is_certain=surely)
 
 
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
-def _brought(found: OfSets, fleet: Fleet, raw: Object, read: Trees | None) -> None:
+def _record_new_set(found: GeneratedChange, fleet: Fleet, raw: Object, read: Trees | None) -> None:
     """Record the Applications of a new set."""
     try:
         for one in generated(
             mapping(raw, "spec"), set_namespace(fleet, raw), fleet, read.after if read is not None else None
         ).values():
-            _new(found, fleet, raw, one)
+            _record_new(found, fleet, raw, one)
     except NotEvaluatedError as error:
-        found.failures.append(_unknown(raw, str(error)))
+        found.failures.append(_unknown_failure(raw, str(error)))
 
 
-def _new(found: OfSets, fleet: Fleet, raw: Object, one: Generated) -> None:
+def _record_new(found: GeneratedChange, fleet: Fleet, raw: Object, one: Generated) -> None:
     namespace = set_namespace(fleet, raw)
-    there = fleet.app(one.name, namespace)
-    if there is not None:
-        found.failures.append(_unknown(raw, f"it gives {plain(one.name)}, which runs and which it does not own"))
+    existing = fleet.app(one.name, namespace)
+    if existing is not None:
+        found.failures.append(
+            _unknown_failure(raw, f"it gives {plain(one.name)}, which runs and which it does not own")
+        )
     elif one.manifest is None:
-        found.notes.append(f"{namespace}/{plain(one.name)}: {_named(raw)} makes it new, not rendered yet")
+        found.notes.append(f"{namespace}/{plain(one.name)}: {_set_name(raw)} makes it new, not rendered yet")
     else:
         found.new.append(one.manifest)
 
 
-def _unknown(raw: Object, why: str) -> Failure:
-    error = f"{_named(raw)}: the Applications that it generates are not known before the merge: {why}"
+def _unknown_failure(raw: Object, why: str) -> Failure:
+    error = f"{_set_name(raw)}: the Applications that it generates are not known before the merge: {why}"
     return Failure("not judged", error, "--allow-incomplete passes it here")
 
 
 def _reads_change(spec: Object, read: Trees) -> bool:
-    for git in _of_git(spec):
+    for git in _git_generators(spec):
         if not _is_of(read.before.repo, git):
             continue
-        if any(True for _ in _read(git, read.changed)):
+        if any(True for _ in _changed_files_read(git, read.changed)):
             return True
         wanted = [path for path in map(_path, items(git, "directories")) if path]
         for folder in read.moved:
@@ -310,7 +323,7 @@ def _may_fit(path: str, folder: str) -> bool:
     return level and (fnmatchcase(folder, path) or bool(set(path) & set("{[")))
 
 
-def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
+def unseen_set_notes(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
     """Notes on applications whose ApplicationSets the account cannot see."""
     known = {
         (text_at(m, "metadata", "namespace") or fleet.control_plane, text_at(m, "metadata", "name"))
@@ -326,7 +339,7 @@ def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
         yield f"{enumerated(refs, limit=5)}: made by an ApplicationSet that the account does not see; what it reads of the repository is not known"
 
 
-def _named(made: Object) -> str:
+def _set_name(made: Object) -> str:
     return plain(f"ApplicationSet {text_at(made, 'metadata', 'namespace')}/{text_at(made, 'metadata', 'name')}")
 
 
@@ -336,16 +349,16 @@ def _is_of(repo: str, git: Object) -> bool:
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 
 
-def _of_git(spec: Object) -> Iterator[Object]:
+def _git_generators(spec: Object) -> Iterator[Object]:
     return (git for _, generator, _ in generators(spec) if (git := mapping(generator, "git")))
 
 
-def _read(git: Object, changed: Sequence[str]) -> Iterator[str]:
+def _changed_files_read(git: Object, changed: Sequence[str]) -> Iterator[str]:
     for one in items(git, "files"):
         path = _path(one)
         if path.startswith("!") or not path:
             continue
-        for file in covered({before_pattern(path.replace("{", "*"))}, changed):
+        for file in covered_files({before_pattern(path.replace("{", "*"))}, changed):
             if fnmatchcase(file, path.replace("**/", "*")) or set(path) & set("{["):
                 yield file
 

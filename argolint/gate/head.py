@@ -31,17 +31,17 @@ def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
         if resource.hook:
             resources.append(resource)
         elif resource.key in change.changed:
-            resources.append(_edited(resource, change.changed[resource.key], app, fleet))
+            resources.append(_edited_object(resource, change.changed[resource.key], app, fleet))
         elif resource.key in change.removed:
-            if _owned(resource.live, app, fleet):
-                resources.append(_dropped(resource))
+            if _is_owned(resource.live, app, fleet):
+                resources.append(_pruned_object(resource))
         elif resource.key in change.added:
-            resources.append(_readded(resource, change.added[resource.key], app, fleet))
+            resources.append(_readded_object(resource, change.added[resource.key], app, fleet))
         else:
             resources.append(resource)
     listed = {r.key for r in app.resources}
-    resources += [added(key, obj) for key, obj in change.added.items() if key not in listed]
-    return _concluded(app, tuple(resources), head)
+    resources += [added_object(key, obj) for key, obj in change.added.items() if key not in listed]
+    return _with_resources(app, tuple(resources), head)
 
 
 def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
@@ -50,9 +50,9 @@ def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
     resources = [r for r in app.resources if r.key not in head.objects]
     for key, obj in head.objects.items():
         known = by_key.get(key)
-        resources.append(_readded(known, obj, app, fleet) if known else added(key, obj))
+        resources.append(_readded_object(known, obj, app, fleet) if known else added_object(key, obj))
     raw = without_conditions(app.raw, lambda condition: condition.get("type") in BLINDING)
-    return _concluded(app.with_raw(raw), tuple(resources), head)
+    return _with_resources(app.with_raw(raw), tuple(resources), head)
 
 
 def failed_app(app: App, error: str) -> App:
@@ -87,10 +87,10 @@ def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
     after = app.with_raw(raw)
     if not app.read or not app.desired_known:
         return after
-    return replace(after, resources=tuple(_recompared(r, app, after, fleet) for r in app.resources))
+    return replace(after, resources=tuple(_recompared_object(r, app, after, fleet) for r in app.resources))
 
 
-def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Resource:
+def _recompared_object(resource: Resource, before: App, after: App, fleet: Fleet) -> Resource:
     if resource.desired is None or resource.live is None:
         return resource
     rules = [compare.rules_of(a.raw, fleet.settings, fleet.version) for a in (before, after)]
@@ -107,17 +107,17 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
         for pointer, want, have in diff.differences(made[1].predicted, made[1].normalized)
         if pointer not in old and pointer not in {c.pointer for c in kept}
     ]
-    return _showing(resource, made[1].predicted, (*kept, *fresh))
+    return _with_differences(resource, made[1].predicted, (*kept, *fresh))
 
 
-def added(key: ResourceKey, desired: Object) -> Resource:
+def added_object(key: ResourceKey, desired: Object) -> Resource:
     """An object that the change adds; whether it is live is not known."""
     version = api_of(desired)[1]
     id_ = ResourceId(key.group, key.kind, key.namespace, key.name, version, key.cluster)
     return Resource(id_, status="OutOfSync", sync_wave=wave(desired), desired_state=desired, desired_known=True)
 
 
-def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
+def _readded_object(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
     """An object that base did not want, or may not have wanted, and that is or was live."""
     known = structs.replace(
         resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
@@ -125,10 +125,10 @@ def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Res
     live = known.live
     if live is None:
         return structs.replace(known, live_state=None, live_known=False, normalized_state=None, predicted_state=None)
-    return _showing(known, _after(live, desired, app, fleet).predicted, ())
+    return _with_differences(known, _comparison_after_sync(live, desired, app, fleet).predicted, ())
 
 
-def _owned(live: Object | None, app: App, fleet: Fleet) -> bool:
+def _is_owned(live: Object | None, app: App, fleet: Fleet) -> bool:
     """False if tracking data assigns the live object to another application: this application then no longer lists it.
 
     Argo CD finds live objects to prune by their tracking data alone (gitops-engine pkg/cache, GetManagedLiveObjs).
@@ -140,7 +140,7 @@ def _owned(live: Object | None, app: App, fleet: Fleet) -> bool:
     return str(annotations_of(live).get(compare.TRACKING_ID) or "").partition(":")[0] == app.instance
 
 
-def _dropped(resource: Resource) -> Resource:
+def _pruned_object(resource: Resource) -> Resource:
     """An object to be pruned."""
     return structs.replace(
         resource,
@@ -152,7 +152,7 @@ def _dropped(resource: Resource) -> Resource:
     )
 
 
-def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resource:
+def _edited_object(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resource:
     desired = _with_secrets(edit.head, resource.desired)
     changed = structs.replace(
         resource,
@@ -163,8 +163,8 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     live = resource.live
     if live is None or not resource.desired_known:
         return changed
-    after = _after(live, desired, app, fleet)
-    always = set(_after(live, resource.desired, app, fleet).pointers) if resource.desired else set()
+    after = _comparison_after_sync(live, desired, app, fleet)
+    always = set(_comparison_after_sync(live, resource.desired, app, fleet).pointers) if resource.desired else set()
     otherwise = compare.strategy_of(app.raw, edit.base, fleet.version) != compare.strategy_of(
         app.raw, desired, fleet.version
     )
@@ -175,19 +175,19 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     ]
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
     lasting = {c.pointer for c in (*old, *new)}
-    pending = tuple(c for c in _before(live, desired, app, fleet) if c.pointer not in lasting)
-    shown = _showing(changed, after.predicted, (*old, *new))
+    pending = tuple(c for c in _differences_before_sync(live, desired, app, fleet) if c.pointer not in lasting)
+    shown = _with_differences(changed, after.predicted, (*old, *new))
     return structs.replace(shown, pending=pending, status="OutOfSync" if pending else shown.status)
 
 
-def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
+def _differences_before_sync(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
     """The differences that Argo CD shows between the merge and the sync."""
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired, fleet.version))
     return diff.changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
-def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:
+def _comparison_after_sync(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:
     """The comparison that Argo CD shows after a sync has applied desired."""
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     applied = compare.apply(
@@ -200,7 +200,7 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
     return compare.compare(applied, desired, rules, compare.strategy_of(app.raw, desired, fleet.version))
 
 
-def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
+def _with_differences(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
     """The resource with exactly these differences: its normalized state is the predicted one with their live values."""
     normalized: Json = predicted
     placed = sorted(shown, key=lambda c: [(len(token), token) for token in split_pointer(c.pointer)])
@@ -227,13 +227,13 @@ def _with_secrets(desired: Object, before: Object | None) -> Object:
     return {**desired, "data": {key: masks.get(key, value) for key, value in data.items()}} if data else desired
 
 
-def _cured(resource: Resource, app: App) -> bool:
+def _is_cured(resource: Resource, app: App) -> bool:
     """True if the next sync ends the reason why the object is OutOfSync."""
     coming = resource.desired_known and not resource.live_known
     return coming or (resource.requires_pruning and app.prune) or bool(resource.pending and not resource.modified)
 
 
-def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
+def _with_resources(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
     """The application with the status, conditions and evidence that match the new resources."""
     raw = without_conditions(app.raw, lambda c: c.get("type") == "RepeatedResourceWarning")
     status = dict(mapping(raw, "status"))
@@ -247,7 +247,7 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
         for k, count in head.repeated.items()
     ]
     status["conditions"] = [*items(status, "conditions"), *repeated]
-    out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
+    out = any(r.status == "OutOfSync" and not _is_cured(r, app) for r in resources)
     status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
     return app.with_raw({**raw, "status": status}, resources=resources, evidence=evidence, read=True)

@@ -15,7 +15,7 @@ from argolint.engine.plan import Plan
 from argolint.gate.change import Change
 from argolint.gate.crossings import CrossingFindings
 from argolint.gate.examine import Examined, examined
-from argolint.gate.sides import Sides, sides_of
+from argolint.gate.sides import GatedServer, gated_server
 from argolint.gate.verdict import Verdict, mark
 from argolint.model import Finding
 from argolint.model.results import AppResult, Outcome, finding_order
@@ -25,13 +25,17 @@ from argolint.server.transport import Transport
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     """The verdict on a change. Raises UsageError if the repository has no application here, or if the revisions do not exist."""
     fleet, failures = load_fleet(t)
-    sides = sides_of(t, fleet, change, plan)
-    sides = replace(sides, failures=(*failures, *sides.failures))
-    return verdict_of((fleet,), (sides,), (examined(sides, plan),), plan, CrossingFindings())
+    gated = gated_server(t, fleet, change, plan)
+    gated = replace(gated, failures=(*failures, *gated.failures))
+    return verdict_of((fleet,), (gated,), (examined(gated, plan),), plan, CrossingFindings())
 
 
 def verdict_of(
-    fleets: Sequence[Fleet], sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, shared: CrossingFindings
+    fleets: Sequence[Fleet],
+    gated_servers: Sequence[GatedServer],
+    found: Sequence[Examined],
+    plan: Plan,
+    shared: CrossingFindings,
 ) -> Verdict:
     """The verdict from the findings of all Argo CDs that the change concerns. `fleets`: all that were read."""
     base = _joined((r for one in found for r in one.before), plan)
@@ -41,16 +45,16 @@ def verdict_of(
     grown = {mark(f): f for f in shared.new}
     head = replace(head, findings=_sorted(grown.get(mark(f), f) for f in head.findings))
     families = {c.rule.id: c.rule.family for c in plan.rules}
-    more = [(*one.failures, *examined.failures) for one, examined in zip(sides, found, strict=True)]
+    more = [(*one.failures, *examined.failures) for one, examined in zip(gated_servers, found, strict=True)]
     return Verdict(
         tuple(fleets),
         base.showing(plan.shown, families),
         head.showing(plan.shown, families),
-        sides[0].base_name,
-        tuple(sorted((j for one in sides for j in one.judged), key=lambda j: j.ref)),
+        gated_servers[0].base_name,
+        tuple(sorted((j for one in gated_servers for j in one.judged), key=lambda j: j.ref)),
         tuple(dict.fromkeys(f for failures in more for f in failures)),
-        tuple(line for one in sides for line in one.unlisted),
-        {ref: files for one in sides for ref, files in one.files.items()},
+        tuple(line for one in gated_servers for line in one.unlisted),
+        {ref: files for one in gated_servers for ref, files in one.files.items()},
         frozenset(grown),
     )
 

@@ -32,39 +32,41 @@ def with_projects(
     """The judged applications, plus those that Argo CD will refuse because of the changed AppProject; and failures for edits that are not judged."""
     found = {j.ref: j for j in judged}
     failures: list[Failure] = []
-    for name, (before, after) in _edited(judged, pairs, fleet).items():
+    for name, (before, after) in _edited_projects(judged, pairs, fleet).items():
         apps = [app for app in fleet.apps if app.ref.project == name and plan.wanted(app, fleet)]
         if not apps:
             continue
         specs = {app.ref: j.after.spec if (j := found.get(app.ref)) and j.after else app.spec for app in apps}
         refused = {ref: _refusals(spec, name, before, after, fleet) for ref, spec in specs.items()}
         if after is not None:
-            fields = _unjudged(mapping(before, "spec"), mapping(after, "spec"))
+            fields = _unjudged_fields(mapping(before, "spec"), mapping(after, "spec"))
             if any(refused.values()) and is_widened(name, before, fleet):
                 fields, refused = [*_JUDGED, *fields], {}  # a global project may permit it instead
             if fields:
                 failures.append(_not_judged(name, fields, len(apps)))
         for app in apps:
             if messages := refused.get(app.ref):
-                found[app.ref] = _with(found.get(app.ref), app, messages, fleet, t, plan)
+                found[app.ref] = _with_refusals(found.get(app.ref), app, messages, fleet, t, plan)
     return tuple(found[ref] for ref in sorted(found)), tuple(failures)
 
 
-def _edited(
+def _edited_projects(
     judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet
 ) -> Mapping[str, tuple[Object, Object | None]]:
     """The existing AppProjects that change: as a parent renders them, else as the changed files have them."""
-    made = {_name(p.before): (p.before, p.after) for p in pairs if p.before is not None and _is_ours(p.before, fleet)}
+    made = {
+        _name(p.before): (p.before, p.after) for p in pairs if p.before is not None and _is_own_project(p.before, fleet)
+    }
     for j in judged:
-        removed = (obj for obj in j.delta.removed.values() if _is_ours(obj, fleet))
+        removed = (obj for obj in j.delta.removed.values() if _is_own_project(obj, fleet))
         made |= {_name(obj): (obj, None) for obj in removed}
-        changed = (edit for edit in j.delta.changed.values() if _is_ours(edit.head, fleet))
+        changed = (edit for edit in j.delta.changed.values() if _is_own_project(edit.head, fleet))
         made |= {_name(edit.base): (edit.base, edit.head) for edit in changed}
     live = fleet.projects
     return {name: (live.get(name, before), after) for name, (before, after) in made.items() if not live or name in live}
 
 
-def _is_ours(manifest: Object, fleet: Fleet) -> bool:
+def _is_own_project(manifest: Object, fleet: Fleet) -> bool:
     group = str(manifest.get("apiVersion") or "")
     of_kind = group.startswith("argoproj.io/") and manifest.get("kind") == "AppProject"
     return of_kind and ref_of(manifest, fleet)[0] == fleet.control_plane
@@ -81,7 +83,9 @@ def _refusals(spec: Object, name: str, before: Object, after: Object | None, fle
     return tuple(m for m in not_permitted(name, after, spec, fleet) if m not in known)
 
 
-def _with(found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet, t: Transport, plan: Plan) -> Touched:
+def _with_refusals(
+    found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet, t: Transport, plan: Plan
+) -> Touched:
     if found is None or found.regenerated_only:
         loaded, _ = load(t, app, fleet, plan, states=True)
         found = Touched("changed", loaded, loaded)
@@ -90,7 +94,7 @@ def _with(found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet
     return replace(found, after=with_refusals(found.after, messages), notes=(*found.notes, "Its project changes."))
 
 
-def _unjudged(before: Object, after: Object) -> list[str]:
+def _unjudged_fields(before: Object, after: Object) -> list[str]:
     """The fields of a project's spec that are narrower now and are not checked against its Applications."""
     names = sorted({*before, *after} - {*_JUDGED, *_OF_NO_SYNC})
     return [name for name in names if not _is_wider(name, before.get(name), after.get(name))]

@@ -71,7 +71,7 @@ _MAX_STEPS = 20_000
 
 
 @dataclass(frozen=True)
-class Says:
+class FileReferences:
     """The references in a file that names others: its scalars, or why it may read anything."""
 
     words: tuple[str, ...] = ()
@@ -93,11 +93,11 @@ class Reach:
 
     def among(self, changed: Sequence[str]) -> set[str]:
         """The changed files (sorted) that are not proven unread."""
-        return set(changed) if self.why else covered(self.roots, changed)
+        return set(changed) if self.why else covered_files(self.roots, changed)
 
     def fetches(self, changed: Sequence[str]) -> set[str]:
         """The changed files (sorted) that are fetched by URL, independent of the rendered revision."""
-        return covered(self.fetched, changed)
+        return covered_files(self.fetched, changed)
 
 
 def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: str, base: str) -> Reach:
@@ -113,7 +113,7 @@ def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: st
     return reading.ended()
 
 
-def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> Iterator[str]:
+def whole_checkout_files(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> Iterator[str]:
     """The changed files on which a checkout of the whole repository depends."""
     known = [links_of(git, revision) for revision in revisions]
     for change in changes:
@@ -174,7 +174,7 @@ class Tree:
         texts = self._texts(found)
         return [p for p in found if (text := texts[p]) is None or "file:" in text.lower() or "\\u" in text]
 
-    def there(self, path: str) -> bool:
+    def is_present(self, path: str) -> bool:
         """True if the path is a file or folder, possibly through links, or a dangling link."""
         real = self.links.real(path)
         return bool(real.links) or real.path in self.entries or real.path in self.folders
@@ -196,17 +196,17 @@ class Tree:
         texts = dict(zip(small, self._git.texts(small.values()), strict=True))
         return {path: texts.get(end) if end is not None else None for path, end in ends.items()}
 
-    def _naming(self, ordered: Iterable[str]) -> Mapping[str, Says]:
+    def _naming(self, ordered: Iterable[str]) -> Mapping[str, FileReferences]:
         naming = [p for p in ordered if (n := p.rpartition("/")[2]) in KUSTOMIZATIONS or n in _CHARTS]
         naming += self._overrides
         texts = self._texts(naming)
-        found: dict[str, Says] = {}
+        found: dict[str, FileReferences] = {}
         room = _MAX_NAMING_TOTAL
         named: dict[str, set[str]] = {}
         for path in naming:
             text = texts[path]
             room -= len(text or "")
-            found[path] = _said(path, text if room >= 0 else None)
+            found[path] = _references_in(path, text if room >= 0 else None)
             if any(word.casefold() in _ENVIRONMENT for word in found[path].words):
                 near = (joined(posixpath.dirname(path), word) for word in found[path].words)
                 named[path] = {p for p in near if p is not None and self.links.real(p).path in self.entries}
@@ -217,26 +217,30 @@ class Tree:
         return found
 
 
-def _said(path: str, text: str | None) -> Says:
+def _references_in(path: str, text: str | None) -> FileReferences:
     name = path.rpartition("/")[2]
     if text is None or text.startswith(LFS_POINTER):
-        return Says(why="unreadable")
+        return FileReferences(why="unreadable")
     try:
         words = tuple(dict.fromkeys(scalars(text)))
     except ManifestError:
-        return Says(why="unreadable")
+        return FileReferences(why="unreadable")
     if name in _CHARTS:
         local = tuple(w.removeprefix("file://") for w in words if w.startswith("file://"))
         fetched = tuple(w for w in words if "://" in w and not w.startswith("file://"))
-        return Says(why="unreadable") if any(w.startswith("/") for w in local) else Says((*local, *fetched))
+        return (
+            FileReferences(why="unreadable")
+            if any(w.startswith("/") for w in local)
+            else FileReferences((*local, *fetched))
+        )
     folded = {word.casefold() for word in words}
     if name in KUSTOMIZATIONS and folded & _RUNNING:
-        return Says(words, "generators")
+        return FileReferences(words, "generators")
     if name not in KUSTOMIZATIONS and "plugin" in folded:
-        return Says(why="plugin")
+        return FileReferences(why="plugin")
     if any(_REVISION in word for word in words):
-        return Says(words, "revision")
-    return Says(words, charts=name in KUSTOMIZATIONS and bool(folded & _INFLATING))
+        return FileReferences(words, "revision")
+    return FileReferences(words, charts=name in KUSTOMIZATIONS and bool(folded & _INFLATING))
 
 
 @dataclass
@@ -277,7 +281,7 @@ class _Reading:
             return
         for name in {word, word.partition("=")[2], word.rpartition("=")[2]}:
             path = joined(folder, name) if name and len(name) <= MAX_PATH else None
-            if path is not None and (".." in name or self.tree.there(path)):
+            if path is not None and (".." in name or self.tree.is_present(path)):
                 self.take(path)
 
     def value(self, folder: str, name: str, variables: Mapping[str, str]) -> None:
@@ -452,7 +456,7 @@ def _own_path(word: str, repo: str, base: str) -> str | None:
     rest = f"{path}/".replace(f"{own}.git/", f"{own}/", 1)
     if rest.startswith(f"{own}/"):
         rest = rest.removeprefix(f"{own}/").strip("/")
-    elif "://" in word and _in_order(own.split("/"), path.replace(".git/", "/").split("/")):
+    elif "://" in word and _is_in_order(own.split("/"), path.replace(".git/", "/").split("/")):
         rest = "archive/"  # part of the forge's own URL scheme
     else:
         return None
@@ -461,7 +465,7 @@ def _own_path(word: str, repo: str, base: str) -> str | None:
     except ValueError:
         asked = {}
     refs = (*asked.get("ref", ()), *asked.get("version", ()))
-    if (refs and not any(_moves(ref, base) for ref in refs)) or any(map(_COMMIT.fullmatch, path.split("/"))):
+    if (refs and not any(_is_moved(ref, base) for ref in refs)) or any(map(_COMMIT.fullmatch, path.split("/"))):
         return None
     if inside := re.match(r"(?:-/)?(?:raw|blob|src)/", rest):
         named = _after_revision(rest[inside.end() :], base)
@@ -481,12 +485,12 @@ _MIRRORS = dict.fromkeys(
 """Services that mirror files of GitHub repositories (source: their documentation)."""
 
 
-def _in_order(words: Sequence[str], among: Iterable[str]) -> bool:
+def _is_in_order(words: Sequence[str], among: Iterable[str]) -> bool:
     left = iter(among)
     return len(words) > 1 and all(word in left for word in words)
 
 
-def _moves(ref: str, base: str) -> bool:
+def _is_moved(ref: str, base: str) -> bool:
     """True unless the revision certainly differs from the branch that the change goes into."""
     name = ref.lstrip("+").partition(":")[0].lower()
     if _COMMIT.fullmatch(name):
@@ -538,7 +542,7 @@ def _strings(node: Any) -> Iterator[str]:
             waiting += one
 
 
-def covered(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
+def covered_files(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
     """The changed files that the roots cover: files below a root; a changed link (a path that is no folder in Git) above one; and files that define how git checks out a root."""
     found: set[str] = set()
     for root in roots:

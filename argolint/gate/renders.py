@@ -49,37 +49,41 @@ class Renders:
 def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
     """Both renders of one application; AuthError escapes. If head is given, base's render may be missing: its recorded states replace it."""
     app = candidate.app
-    if change.local is not None and change.local.covers(app) and (made_here := _here(change, candidate, base, fleet)):
+    if (
+        change.local is not None
+        and change.local.covers(app)
+        and (made_here := _local_renders(change, candidate, base, fleet))
+    ):
         return made_here
     found = Renders(candidate)
     try:
-        given = change.given(app.ref)
+        prepared = change.given(app.ref)
     except (UsageError, FileError) as error:
         return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
-    if change.rendered is not None and given is None:
+    if change.rendered is not None and prepared is None:
         return found
-    if given is None and (why := change.branch_wait.given_up(_address(candidate))) is not None:
-        return replace(found, failures=(_unknown(candidate, change, why),))
+    if prepared is None and (why := change.branch_wait.given_up(_address(candidate))) is not None:
+        return replace(found, failures=(_unknown_failure(candidate, change, why),))
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
     if isinstance(made, str):
         found = replace(found, base_error=made)
     elif not isinstance(made, Failure):
         found = replace(found, base=rendered(made, app, fleet))
-    elif given is None:
+    elif prepared is None:
         return replace(found, failures=(made,))
-    if given is not None:
-        return replace(found, head=rendered([tracked(m, app, fleet) for m in given], app, fleet))
-    made, revision = _head(t, candidate, change)
+    if prepared is not None:
+        return replace(found, head=rendered([tracked(m, app, fleet) for m in prepared], app, fleet))
+    made, revision = _head_render(t, candidate, change)
     if isinstance(made, Failure):
         return replace(found, failures=(made,), head=found.base)
     if isinstance(made, str):
         return replace(found, head_error=made)
-    again = _attempt(t, candidate, revision, fresh=1) if change.twice else None
+    again = _attempt(t, candidate, revision, fresh=1) if change.renders_twice else None
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
 
 
-def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
+def _local_renders(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
     """Both renders from the clone, head twice since that costs the server nothing; None if it is no Helm chart."""
     app, local = candidate.app, change.local
     assert local is not None
@@ -122,14 +126,14 @@ _UNKNOWN_REVISION = regex(
 _POLL_S = (2, 5, 10, 15)
 
 
-def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Object, ...] | str | Failure, str]:
+def _head_render(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Object, ...] | str | Failure, str]:
     """Head's manifests, and the revision of the request: the commit if known, else the name.
 
     Argo CD caches a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name pushed since is unknown, or
     means an older commit. A commit is fetched directly.
     """
     if (why := change.branch_wait.given_up(_address(candidate))) is not None:
-        return _unknown(candidate, change, why), change.head
+        return _unknown_failure(candidate, change, why), change.head
     names = tuple(dict.fromkeys(filter(None, (None if t.offline else change.commit, change.head))))
     polls = itertools.chain(_POLL_S, itertools.repeat(_POLL_S[-1]))
     while True:
@@ -145,14 +149,14 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
     assert isinstance(made, str)
     if not t.offline:
         change.branch_wait.give_up(_address(candidate), made)
-    return _unknown(candidate, change, made), names[-1]
+    return _unknown_failure(candidate, change, made), names[-1]
 
 
 def _address(candidate: Candidate) -> str:
     return str(candidate.sources[0].get("repoURL") or "")
 
 
-def _unknown(candidate: Candidate, change: Change, why: str) -> Failure:
+def _unknown_failure(candidate: Candidate, change: Change, why: str) -> Failure:
     problem = f"Argo CD does not find {change.head} in the repository: {why}"
     return Failure("revision", problem, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref)
 

@@ -14,16 +14,16 @@ from argolint.application.shared_warnings import SharedWarning, without_warnings
 from argolint.engine.guard import guarded_failures
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
-from argolint.gate.candidates import Candidate, ReadFiles, by_files, candidates, usual_base
+from argolint.gate.candidates import Candidate, ReadFiles, candidate_files, candidates, usual_base
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
-from argolint.gate.generated import trees, unseen
+from argolint.gate.generated import trees, unseen_set_notes
 from argolint.gate.own_settings import own_settings
 from argolint.gate.projects import with_projects
-from argolint.gate.reads import of_all
+from argolint.gate.reads import whole_checkout_files
 from argolint.gate.renders import render
-from argolint.gate.touched import Touched, compared
-from argolint.gate.written import edits_of, written
+from argolint.gate.touched import Touched, compared_applications
+from argolint.gate.written import application_edits, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -38,12 +38,12 @@ _RENDERS_IN_FLIGHT = 4
 """Most renders at a time: each is a Helm or Kustomize run on the repo-server, and several gates may run at once."""
 
 
-class NoneHereError(UsageError):
+class NoApplicationError(UsageError):
     """The repository has no application on this Argo CD."""
 
 
 @dataclass(frozen=True)
-class Sides:
+class GatedServer:
     """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
 
     `unlisted`: what was left out, and why. `files`: the changed files that each application reads, if a checkout shows that.
@@ -51,7 +51,7 @@ class Sides:
 
     transport: Transport
     fleet: Fleet
-    ahead: Fleet
+    fleet_after: Fleet
     judged: tuple[Touched, ...] = ()
     base_name: str = ""
     failures: tuple[Failure, ...] = ()
@@ -59,9 +59,9 @@ class Sides:
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
 
 
-def untouched(t: Transport, fleet: Fleet) -> Sides:
+def untouched_server(t: Transport, fleet: Fleet) -> GatedServer:
     """An Argo CD that the change leaves as it is."""
-    return Sides(t, fleet, fleet)
+    return GatedServer(t, fleet, fleet)
 
 
 def base_of(fleet: Fleet, change: Change) -> str:
@@ -69,7 +69,7 @@ def base_of(fleet: Fleet, change: Change) -> str:
     return change.base or usual_base(fleet, change.repo)
 
 
-def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> Sides:
+def gated_server(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> GatedServer:
     """The sides of a change. Raises NoneHereError if the repository has no application here, UsageError if revisions do not exist.
 
     `own`: the manifests of this Argo CD's Applications in the change, if several Argo CDs judge it.
@@ -80,15 +80,15 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
     if own is None:
         own = written(change, base_name) if has_sources or change.by_files or base_name else Written()
-    edits = edits_of(own, fleet)
+    edits = application_edits(own, fleet)
     failures = edits.failures
     if not (found or others or edits.edited or edits.new or change.by_files):
-        raise NoneHereError(
+        raise NoApplicationError(
             f"no application of {fleet.server} has a source in {change.repo}",
             "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
         )
-    unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
-    unlisted += unseen(fleet, (c.app for c in found))
+    unlisted = [f"{_refs_text(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
+    unlisted += unseen_set_notes(fleet, (c.app for c in found))
     files: dict[AppRef, tuple[str, ...]] = {}
     read = None
     if change.git is not None:
@@ -96,24 +96,29 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
             reads = _reads(found, change, base_name, change.git)
             files = {c.app.ref: reads[c.app.ref].files for c in found}
             read = trees(change.git, change.repo, base_name, change.head)
-            failures = (*failures, *(_fetching(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched))
+            failures = (
+                *failures,
+                *(_fetching_failure(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched),
+            )
         except UsageError:
             if not change.everything:
                 raise
         found = tuple(c for c in found if change.everything or files[c.app.ref])
     renders = each(found, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT))
     failures = (*failures, *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)))
-    judged, more = compared(t, renders, fleet, plan)
+    judged, more = compared_applications(t, renders, fleet, plan)
     failures = (*failures, *more)
     lacking = [r.candidate.app.ref for r in renders if r.unread]
     if change.git is not None:
         failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
     elif lacking:
         unlisted.append(
-            f"{_listed(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
+            f"{_refs_text(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
         )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
-        unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
+        unlisted.append(
+            f"{_refs_text(broken)}: renders neither at base nor at head, which is no failure of this change"
+        )
     judged, sets = with_children(judged, fleet, t, plan, edits, change, read)
     failures = (*failures, *sets.failures)
     judged, more = with_projects(judged, edits.projects, fleet, t, plan)
@@ -123,15 +128,15 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     unchanged = [j.ref for j in judged if j.regenerated_only]
     if unchanged:
         unlisted.append(
-            f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+            f"{_refs_text(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
     judged = tuple(j for j in judged if not j.regenerated_only)
-    unlisted += _unchecked(judged)
+    unlisted += _unchecked_notes(judged)
     ahead = _head_fleet(fleet, judged)
-    return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
+    return GatedServer(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
 
 
-def _unchecked(judged: Sequence[Touched]) -> Iterator[str]:
+def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
     """What no render shows of the objects that change: which of their fields the API server would drop."""
     keys = ((j.after, key) for j in judged if j.after for key in (*j.delta.added, *j.delta.changed))
     brought = (resource.desired for app, key in keys if (resource := app.resource(key)) is not None)
@@ -147,21 +152,21 @@ def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> M
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)
     changed = [c.path for c in changes]
-    everywhere = tuple(of_all(changes, git, revisions))
-    reads = {c.app.ref: by_files(c, changed, git, revisions, change.repo, base) for c in found}
+    everywhere = tuple(whole_checkout_files(changes, git, revisions))
+    reads = {c.app.ref: candidate_files(c, changed, git, revisions, change.repo, base) for c in found}
     return {
         ref: replace(r, files=tuple(sorted({*r.files, *everywhere}))) if everywhere else r for ref, r in reads.items()
     }
 
 
-def _fetching(app: App, read: ReadFiles) -> Failure:
+def _fetching_failure(app: App, read: ReadFiles) -> Failure:
     one, *more = map(plain, read.fetched)
     files = f"{one} and {len(more)} more" if more else one
     why = f"it fetches {files} from the repository's address, so no render shows what the change makes of it"
     return Failure("not judged", why, "name the folder by its path in place of its address", app.ref)
 
 
-def _listed(refs: Iterable[AppRef]) -> str:
+def _refs_text(refs: Iterable[AppRef]) -> str:
     return enumerated([str(ref) for ref in refs], limit=5)
 
 

@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.gate.delta import Delta, Masks, delta, only_regenerated, settled, unnamed
+from argolint.gate.delta import Delta, Masks, delta, only_regenerated, with_base_names, with_base_values
 from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
 from argolint.host.threads import each
@@ -24,12 +24,12 @@ from argolint.sources.rendered import rendered
 class DeletingSet:
     """The ApplicationSet that deletes an Application: its generators no longer produce it, or the set itself is `removed`.
 
-    `surely`: the policy of its controller is known.
+    `is_certain`: the policy of its controller is known.
     """
 
     of: str
     removed: bool = False
-    surely: bool = True
+    is_certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,24 @@ class Touched:
         return found.ref
 
 
-def compared(
+def compared_applications(
     t: Transport, renders: Sequence[Renders], fleet: Fleet, plan: Plan
 ) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
     differing = [r for r in renders if r.differ]
-    loaded = each(differing, lambda r: _loaded(t, r, fleet, plan), plan.workers)
+    loaded = each(differing, lambda r: _loaded_application(t, r, fleet, plan), plan.workers)
     failures = tuple(f for _, more in loaded for f in more)
-    made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
+    made = [_touched_application(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
     return tuple(sorted(filter(None, made), key=lambda j: j.ref)), failures
 
 
-def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+def _loaded_application(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
     app = found.candidate.app
     if found.base is not None:
         app = replace(app, evidence={**app.evidence, Want("manifests"): found.base.manifests})
     return load(t, app, fleet, plan, states=True)
 
 
-def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
+def _touched_application(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
     """The touched application; None if nothing differs after all."""
     ahead, base = found.head, found.base
     if ahead is None:
@@ -88,15 +88,15 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
             "changed", app, after, notes=("It does not render at base, so its changes cannot be determined.",)
         )
     findings = [f for f in inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
-    random, pinned = _regenerated(findings, app, fleet, found)
-    named = unnamed(ahead, base)
-    head = settled(named, base, random)
+    random, pinned = _regenerated_masks(findings, app, fleet, found)
+    named = with_base_names(ahead, base)
+    head = with_base_values(named, base, random)
     change = delta(base, head)
     hooks = base.hooks != named.hooks
     same = base.repeated == ahead.repeated and not hooks
-    if same and (not change or only_regenerated(change)) and not _starts_to_draw(found, app, fleet):
-        return Touched("changed", app, app, regenerated_only=True) if _places(delta(base, named)) else None
-    count = _places(delta(base, named)) - _places(change)
+    if same and (not change or only_regenerated(change)) and not _becomes_random(found, app, fleet):
+        return Touched("changed", app, app, regenerated_only=True) if _change_count(delta(base, named)) else None
+    count = _change_count(delta(base, named)) - _change_count(change)
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
     if hooks:
         notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
@@ -110,7 +110,7 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     return Touched("changed", app, after, change, notes)
 
 
-def _starts_to_draw(found: Renders, app: App, fleet: Fleet) -> bool:
+def _becomes_random(found: Renders, app: App, fleet: Fleet) -> bool:
     """True if two renders of head differ and two of the current revision do not; False if either pair is missing."""
     before = app.evidence.get(Want("render"))
     if not before or not found.again or found.head is None:
@@ -122,11 +122,11 @@ def _starts_to_draw(found: Renders, app: App, fleet: Fleet) -> bool:
     return bool(new - known)
 
 
-def _places(change: Delta) -> int:
+def _change_count(change: Delta) -> int:
     return sum(len(edit.pointers) for edit in change.changed.values())
 
 
-def _regenerated(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
+def _regenerated_masks(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
     """The pointers with generated values: from findings on base, and from fresh renders if there are some.
 
     If the change removes the finding's object, the finding shows nothing about head, where the value may be pinned (the second result).

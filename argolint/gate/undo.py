@@ -36,19 +36,19 @@ def undo_first(report: Report) -> Report:
         if change.what == "changed"
         for field in change.fields
     }
-    return msgspec.structs.replace(report, findings=tuple(_with(f, fields) for f in report.findings))
+    return msgspec.structs.replace(report, findings=tuple(_with_fields(f, fields) for f in report.findings))
 
 
-def _with(finding: ReportedFinding, fields: Fields) -> ReportedFinding:
+def _with_fields(finding: ReportedFinding, fields: Fields) -> ReportedFinding:
     if finding.family != _FAMILY or finding.severity != "error" or finding.resource is None or not finding.pointer:
         return finding
     field = fields.get((finding.app, finding.resource, finding.pointer))
-    if field is None or any(_edits(fix, finding.pointer) for fix in finding.fixes[:1]):
+    if field is None or any(_is_edit_of(fix, finding.pointer) for fix in finding.fixes[:1]):
         return finding
-    return msgspec.structs.replace(finding, fixes=(_back(finding, field), *finding.fixes))
+    return msgspec.structs.replace(finding, fixes=(_undo_fix(finding, field), *finding.fixes))
 
 
-def _edits(fix: ReportedFix, pointer: str) -> bool:
+def _is_edit_of(fix: ReportedFix, pointer: str) -> bool:
     """True for a fix that edits the field of the change."""
     content = fix.edit.content
     if fix.edit.kind != "json-patch" or not isinstance(content, list | tuple):
@@ -56,7 +56,7 @@ def _edits(fix: ReportedFix, pointer: str) -> bool:
     return any(isinstance(o, Mapping) and str(o.get("path") or "") == pointer for o in content)
 
 
-def _back(finding: ReportedFinding, field: GateField) -> ReportedFix:
+def _undo_fix(finding: ReportedFinding, field: GateField) -> ReportedFix:
     return ReportedFix(
         title=f"Leave {field.pointer} as it is on the base" if field.base is not None else f"Leave {field.pointer} out",
         target="manifest",

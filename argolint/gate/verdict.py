@@ -11,7 +11,7 @@ import msgspec
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
 from argolint.gate.change import Change
-from argolint.gate.deletes import deletes
+from argolint.gate.deletes import deletion_sentences
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
@@ -49,7 +49,7 @@ class Verdict:
     def new(self) -> tuple[Finding, ...]:
         """Findings that base does not have, in the order of every report; a finding that affects another application or becomes more severe is new."""
         known = {mark(f): f for f in self.base.findings}
-        return tuple(f for f in self.head.findings if mark(f) in self.grown or _adds(f, known.get(mark(f))))
+        return tuple(f for f in self.head.findings if mark(f) in self.grown or _is_new_party(f, known.get(mark(f))))
 
     @property
     def fixed(self) -> tuple[Finding, ...]:
@@ -75,7 +75,7 @@ class Verdict:
             replace(new, findings=findings, notes=self.head.notes), replace(once_merged, whole=False)
         )
         excuses = {identity(f): f.suppressed for f in later.findings}
-        return replace(done, findings=tuple(_excused(f, excuses.get(identity(f))) for f in findings))
+        return replace(done, findings=tuple(_with_excuse(f, excuses.get(identity(f))) for f in findings))
 
     @property
     def unchanged(self) -> int:
@@ -90,7 +90,7 @@ def mark(finding: Finding) -> Mark:
     return *identity(finding), finding.cause
 
 
-def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
+def _with_excuse(finding: Finding, by: Mapping[str, str] | None) -> Finding:
     """The finding with a note on the change's own suppression of it; in the message, since every format shows that."""
     if finding.suppressed is not None or by is None:
         return finding
@@ -98,7 +98,7 @@ def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
     return replace(finding, message=f"{finding.message.rstrip('.')}. {note}")
 
 
-def _adds(finding: Finding, before: Finding | None) -> bool:
+def _is_new_party(finding: Finding, before: Finding | None) -> bool:
     if before is None or not _parties(finding) <= _parties(before):
         return True
     return SEVERITIES.index(finding.severity or "info") > SEVERITIES.index(before.severity or "info")
@@ -121,7 +121,7 @@ def gate_report(verdict: Verdict, change: Change) -> report.Gate:
         without_secrets(change.repo),
         tuple(assemble.finding(f) for f in verdict.fixed),
         verdict.unlisted,
-        deletes=deletes(verdict.apps, verdict.fleets) or msgspec.UNSET,
+        deletes=deletion_sentences(verdict.apps, verdict.fleets) or msgspec.UNSET,
     )
 
 

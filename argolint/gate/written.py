@@ -74,11 +74,11 @@ def _identity(manifest: Object) -> tuple[str, ...]:
     )
 
 
-def edits_of(found: Written, fleet: Fleet) -> Edits:
+def application_edits(found: Written, fleet: Fleet) -> Edits:
     """The edits of the manifests to one Argo CD's Applications."""
     known = {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
     before = {ref_of(p.before, fleet): p.before for p in found.applications if p.before is not None}
-    after, twice = _one_each((p.after for p in found.applications if p.after is not None), before, fleet)
+    after, twice = _unique_manifests((p.after for p in found.applications if p.after is not None), before, fleet)
     failures = (*found.failures, *twice)
     if found.by_files:
         after = {
@@ -90,7 +90,7 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
         return Edits(
             {known[k]: (before.get(k), m) for k, m in after.items() if k in known},
             tuple(m for k, m in after.items() if k not in known),
-            tuple(of_other(p, fleet) for p in found.others if p not in sets),
+            tuple(foreign_remark(p, fleet) for p in found.others if p not in sets),
             failures,
             _projects(found),
             tuple(sets),
@@ -99,7 +99,7 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
     live = {ref_of(m, fleet) for m in fleet.application_sets}
     sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
-    notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
+    notes += [*found.notes, *(foreign_remark(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
     return Edits(edited, (), tuple(sorted(notes)), failures, _projects(found), tuple(sets))
 
@@ -120,7 +120,7 @@ def _read(git: Git, base: str, head: str) -> Written:
     earlier, _ = _declared(zip(was, _texts(git, base, was), strict=True), _Room(_MAX_CHARACTERS))
     room = _Room(_MAX_CHARACTERS)
     later, unread = _declared(zip(will, _texts(git, head, will), strict=True), room)
-    ends = {path: entry for path, _, entry in _ends(git, head, will) if entry is not None}
+    ends = {path: entry for path, _, entry in _file_versions(git, head, will) if entry is not None}
     unread |= dict.fromkeys(git.too_large(ends), "is too large to be read")
     unread |= dict.fromkeys(_into_submodules(git, head, will), "leads into a submodule, whose files are not read")
     unread |= {
@@ -148,7 +148,9 @@ def _read(git: Git, base: str, head: str) -> Written:
     return Written(applications, tuple(p for p in others if p.before != p.after), failures=tuple(failures))
 
 
-def _ends(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[tuple[str, str | None, Entry | None]]:
+def _file_versions(
+    git: Git, revision: str, files: Mapping[str, Entry]
+) -> Iterator[tuple[str, str | None, Entry | None]]:
     """Each file with the target of its links; None if the target is not in the commit."""
     links, tree = links_of(git, revision), git.tree(revision)
     for path, entry in files.items():
@@ -158,7 +160,7 @@ def _ends(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[tuple
 
 def _into_submodules(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str]:
     tree = git.tree(revision)
-    for path, end, entry in _ends(git, revision, files):
+    for path, end, entry in _file_versions(git, revision, files):
         parts = (end or "").split("/")
         above = (tree.get("/".join(parts[:count])) for count in range(1, len(parts)))
         if entry is None and any(one is not None and one.mode == SUBMODULE for one in above):
@@ -167,12 +169,12 @@ def _into_submodules(git: Git, revision: str, files: Mapping[str, Entry]) -> Ite
 
 def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str | None]:
     """The files' texts in order; for a link, the text of its target in the same commit."""
-    entries = [entry for _, _, entry in _ends(git, revision, files)]
+    entries = [entry for _, _, entry in _file_versions(git, revision, files)]
     texts = iter(git.texts([entry for entry in entries if entry is not None]))
     return (next(texts) if entry is not None else None for entry in entries)
 
 
-def of_other(pair: Pair, fleet: Fleet) -> str:
+def foreign_remark(pair: Pair, fleet: Fleet) -> str:
     """A note on an ApplicationSet or AppProject that a change edits: it is not judged itself."""
     namespace, name = ref_of(pair.manifest, fleet)
     how = "a new" if pair.before is None else "an edited" if pair.after is not None else "a deleted"
@@ -283,7 +285,7 @@ def _is_named(manifest: Object) -> bool:
     return is_application(manifest) and bool(dig(manifest, "metadata", "name"))
 
 
-def _one_each(
+def _unique_manifests(
     manifests: Iterable[Object], before: Mapping[tuple[str, str], Object], fleet: Fleet
 ) -> tuple[dict[tuple[str, str], Object], tuple[Failure, ...]]:
     """One manifest per Application, and a failure if several differ: the one that will apply is unknown.

@@ -54,10 +54,10 @@ def telling(text: str, words: int = _QUOTED) -> str:
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
     line = _TEMPLATE.sub("", _HINTS.sub("", line)).rstrip(_EMPTY).removesuffix("<nil>").rstrip(_EMPTY)
-    return _end(line, words).replace('"', "'")
+    return _last_parts(line, words).replace('"', "'")
 
 
-def _end(line: str, words: int) -> str:
+def _last_parts(line: str, words: int) -> str:
     """The last parts that fit; programs write the failed step before the reason."""
     tail = ""
     for part in reversed(line.split(": ")):
@@ -82,23 +82,23 @@ def quoting(said: str, text: str, after: str = "") -> str:
 
     `said` and `after` are kept as they are; the text is not quoted if fewer than three words are left for it.
     """
-    quote = _fitting(said, text, after, _LEAST + 2)
+    quote = _fitting_quote(said, text, after, _LEAST + 2)
     return f"{said}{': ' if quote else ''}{quote}{after}."
 
 
 def in_passing(said: str, text: str, after: str = "") -> str:
     """Like `quoting`, for a sentence that is complete without the text: the quotation is in brackets."""
-    quote = _fitting(said, text, after, _WORTH)
+    quote = _fitting_quote(said, text, after, _WORTH)
     return f"{said}{f' ({quote})' if quote else ''}{after}."
 
 
-def _fitting(said: str, text: str, after: str, worth: int) -> str:
+def _fitting_quote(subject: str, text: str, after: str, worth: int) -> str:
     """The useful part in quotes, as long as it fits; empty if there is no room, or if it would be cut to fewer words than `worth`."""
-    room = min(_QUOTED, WORDS - len(said.split()) - len(after.split()))
+    room = min(_QUOTED, WORDS - len(subject.split()) - len(after.split()))
     quote = telling(text, room) if room >= _LEAST else ""
     return f'"{quote}"' if quote and not (quote.endswith("…") and room < worth) else ""
 
 
 def _cut(text: str, words: int) -> str:
-    held = text.split()
-    return text if len(held) <= words else " ".join(held[:words]).rstrip(",;:") + "…"
+    words_found = text.split()
+    return text if len(words_found) <= words else " ".join(words_found[:words]).rstrip(",;:") + "…"

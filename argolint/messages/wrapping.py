@@ -36,13 +36,13 @@ class Unwrapped:
 def unwrap(text: str) -> Unwrapped:
     """The text without its wrappers; only its first 65,536 characters are read."""
     read = text[:READ]
-    said = _remarks().sub("", read)
-    said = said[max((found.end() for found in _program().finditer(said)), default=0) :]
-    inner = said
+    remainder = _remarks().sub("", read)
+    remainder = remainder[max((found.end() for found in _program().finditer(remainder)), default=0) :]
+    inner = remainder
     while (found := _wrappers().match(inner)) is not None:
         inner = inner[found.end() :]
     stage = next((name for name, match in _stages() if match.search(read)), "")
-    return Unwrapped(text, stage, without_quotes(said), without_quotes(inner))
+    return Unwrapped(text, stage, without_quotes(remainder), without_quotes(inner))
 
 
 def without_quotes(text: str) -> str:

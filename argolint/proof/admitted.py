@@ -25,11 +25,11 @@ def admitted(finding: Finding, app: App, after: Object, fleet: Fleet) -> Proven:
     project = text_at(spec, "project") or "default"
     if not fleet.clusters or project not in fleet.projects or is_widened(project, fleet.projects[project], fleet):
         raise CannotReplay("what the project permits, or which clusters there are, is not known here")
-    today = tuple(refusals(app.spec, fleet))
-    if not all(message in today for message in _refused(finding)):
+    cache = tuple(refusals(app.spec, fleet))
+    if not all(message in cache for message in _refused(finding)):
         raise CannotReplay("argolint's own check of the spec does not agree with Argo CD's")
     for left in refusals(spec, fleet):
-        if left not in today or left in _refused(finding):  # another current refusal is another finding
+        if left not in cache or left in _refused(finding):  # another current refusal is another finding
             raise Contradicted(f"Argo CD would refuse it then: {left}")
     return Proven("replayed")
 

@@ -24,7 +24,7 @@ Then = Callable[[Fix, App], Afterwards | None]
 """The rule's prediction, for a fix and the application after it."""
 
 
-def then_of(rule: Rule, finding: Finding, fleet: Fleet) -> Then | None:
+def prediction_of(rule: Rule, finding: Finding, fleet: Fleet) -> Then | None:
     """The prediction of a finding's rule; None for a rule without one."""
     then = rule.then
     return (lambda fix, after: then(fix, finding, after, fleet)) if then else None
@@ -33,7 +33,7 @@ def then_of(rule: Rule, finding: Finding, fleet: Fleet) -> Then | None:
 SHOWN_BY_SYNC = "only a sync shows whether this ends it"
 
 
-def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -> App:
+def application_afterwards(fix: Fix, finding: Finding, before: App, after: App, then: Then) -> App:
     """The application after the API server or controller has looked again. Raises CannotReplay or Contradicted."""
     found = then(fix, after)
     if found is None:
@@ -45,14 +45,16 @@ def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -
     if found.unknown:
         raise CannotReplay(found.unknown)
     healed = frozenset(symptom.resource for symptom in finding.explains if symptom.kind == "health")
-    left = replace(after, resources=tuple(_left(resource, found.live, healed) for resource in after.resources))
+    left = replace(
+        after, resources=tuple(_predicted_object(resource, found.live, healed) for resource in after.resources)
+    )
     for resource in left.resources:
         if resource.key in healed and resource.health.status not in ("Healthy", ""):
             raise CannotReplay(f"whether {resource.id} becomes healthy then shows only on the cluster")
     ends_operation = any(symptom.kind == "operation" for symptom in finding.explains)
     if ends_operation:
         _require_success(fix, finding, before, left, frozenset(found.live))
-    return left.with_raw({**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
+    return left.with_raw({**left.raw, "status": _predicted_status(finding, left, ends_operation=ends_operation)})
 
 
 def without_object(app: App, key: ResourceKey) -> App:
@@ -63,7 +65,9 @@ def without_object(app: App, key: ResourceKey) -> App:
     return replace(app, resources=resources, tree=structs.replace(app.tree, nodes=nodes))
 
 
-def _left(resource: Resource, live: Mapping[ResourceKey, Object], healed: frozenset[ResourceKey | None]) -> Resource:
+def _predicted_object(
+    resource: Resource, live: Mapping[ResourceKey, Object], healed: frozenset[ResourceKey | None]
+) -> Resource:
     """The object in its predicted state."""
     if resource.key not in live:
         made = resource.live is not None and resource.health.status == "Missing"
@@ -87,7 +91,7 @@ def _left(resource: Resource, live: Mapping[ResourceKey, Object], healed: frozen
 _ILL = ("Degraded", "Missing", "Progressing", "Unknown")
 
 
-def _status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
+def _predicted_status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
     """The Application's status without the conditions that the finding explains, and with a successful operation."""
     ended = [claim for claim in finding.explains if claim.kind == "condition"]
     ended += [Symptom.condition("SyncError")] if ends_operation else []
@@ -121,7 +125,7 @@ def _require_success(fix: Fix, finding: Finding, before: App, after: App, taken:
     for resource in after.resources:
         if resource.desired is not None and resource.key not in taken:
             _require_read(resource.desired, resource, before.resource(resource.key))
-    if waited := next(_waits(before, after), ""):
+    if waited := next(_sync_waits(before, after), ""):
         raise CannotReplay(f"a sync of {before.ref} also waits for {waited}, whose health then is not known")
 
 
@@ -135,7 +139,7 @@ def _require_read(desired: Object, resource: Resource, was: Resource | None) -> 
         raise CannotReplay(f"the API server may not take {resource.id} then: {fault}")
 
 
-def _waits(before: App, after: App) -> Iterator[str]:
+def _sync_waits(before: App, after: App) -> Iterator[str]:
     """What a sync waits for: hooks, and unhealthy objects of all waves except the last."""
     places = sorted({place_of(r.desired) for r in after.resources if r.desired is not None})
     for resource in after.resources:

@@ -13,22 +13,24 @@ Place = tuple[ResourceKey | None, str]
 """A pointer into a manifest, or, without one, into the Application."""
 
 
-def reported_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
+def with_clash_notes(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings of one application; a fix gets a note if another finding's fix creates the same list or map with other content."""
     makers: dict[Place, list[tuple[int, Json]]] = defaultdict(list)
     for number, finding in enumerate(findings):
         for fix in finding.fixes:
-            for place, value in _made(fix, finding):
+            for place, value in _created_values(fix, finding):
                 makers[place].append((number, value))
     for number, finding in enumerate(findings):
-        fixes = tuple(_with_clashes(fix, finding, makers, number) for fix in finding.fixes)
+        fixes = tuple(_with_clash_note(fix, finding, makers, number) for fix in finding.fixes)
         yield finding if fixes == finding.fixes else replace(finding, fixes=fixes)
 
 
-def _with_clashes(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int, Json]]], number: int) -> Fix:
+def _with_clash_note(
+    fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int, Json]]], number: int
+) -> Fix:
     rivals = sorted(
         place[1]
-        for place, value in _made(fix, finding)
+        for place, value in _created_values(fix, finding)
         if any(maker != number and other != value for maker, other in makers[place])
     )
     if not rivals:
@@ -37,7 +39,7 @@ def _with_clashes(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tu
     return replace(fix, caveat=joined(fix.caveat, says))
 
 
-def _made(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:
+def _created_values(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:
     """The lists and maps that the patch creates, and their content."""
     if fix.edit.kind != "json-patch" or fix.target not in ("application", "manifest"):
         return

@@ -40,13 +40,13 @@ _OF_NUMBER = regex(r"^ *replicas: \d", re.MULTILINE)
 _COMMAND = regex(r"`((?:kubectl|argocd) [^`]+)`")
 
 
-def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
+def edit_effects(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     """Effects visible in the edit and the application, without a sync."""
     needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
-    return declared_by(fix) | needed
+    return declared_effects(fix) | needed
 
 
-def declared_by(fix: Fix) -> frozenset[Effect]:
+def declared_effects(fix: Fix) -> frozenset[Effect]:
     """Effects visible in the edit alone."""
     found = set(fix.effects)
     steps = "\n".join((*fix.before, *_COMMAND.findall(fix.caveat)))
@@ -58,11 +58,11 @@ def declared_by(fix: Fix) -> frozenset[Effect]:
             found.add("deletes")
     elif fix.edit.kind in ("command", "yaml"):
         steps = f"{fix.edit.content}\n{steps}"
-        said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
-        found.update({"hides"} if _HIDES.search(said) else ())
+        commands = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
+        found.update({"hides"} if _HIDES.search(commands) else ())
         if fix.target == "manifest" and fix.edit.kind == "yaml":
-            found.update({"restarts"} if _OF_PODS.search(said) else ())
-            found.update({"scales"} if _OF_NUMBER.search(said) else ())
+            found.update({"restarts"} if _OF_PODS.search(commands) else ())
+            found.update({"scales"} if _OF_NUMBER.search(commands) else ())
     found.update(effect for effect, pattern in _SPOKEN if pattern.search(steps))
     return frozenset(found)
 
@@ -75,17 +75,17 @@ def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
     return failed and fix.target in ("application", "argocd-settings") and fix.edit.kind in ("json-patch", "yaml")
 
 
-def of_sync(kind: str, live: Object, with_fix: Object, without_fix: Callable[[], Object]) -> Iterator[Effect]:
+def sync_effects(kind: str, live: Object, with_fix: Object, without_fix: Callable[[], Object]) -> Iterator[Effect]:
     """What the next sync does with the fix and would not do without; `without_fix` is computed only if something changes."""
     watched: dict[str, Effect] = dict.fromkeys(_ROLLING if kind in _ROLLED else (), "restarts")
     watched[_REPLICAS] = "scales"
-    moved = [pointer for pointer in watched if _moves(pointer, live, with_fix)]
+    moved = [pointer for pointer in watched if _is_moved(pointer, live, with_fix)]
     if moved:
         other = without_fix()
-        yield from (watched[pointer] for pointer in moved if _moves(pointer, other, with_fix))
+        yield from (watched[pointer] for pointer in moved if _is_moved(pointer, other, with_fix))
 
 
-def _moves(pointer: str, one: Object, other: Object) -> bool:
+def _is_moved(pointer: str, one: Object, other: Object) -> bool:
     return any(diff.differences(get(one, pointer), get(other, pointer)))
 
 

@@ -32,14 +32,14 @@ _OF_THE_SERVER = (
 """Fields that no apply removes."""
 
 
-def given_up(fix: Fix) -> tuple[str, ...]:
+def removed_pointers(fix: Fix) -> tuple[str, ...]:
     """The pointers of the manifest that the edit removes; whole list items are meant to be removed."""
     paths = (str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove")
     own = [path for path in paths if not any(below(path, root) for root in _OF_THE_SERVER)]
     return tuple(path for path in own if index_of(split_pointer(path)[-1]) is None)
 
 
-def items_given_up(fix: Fix) -> tuple[str, ...]:
+def removed_items(fix: Fix) -> tuple[str, ...]:
     """The list items that the edit removes, with the manifest's indexes before the edit."""
     paths = [str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove"]
     found = [path for path in paths if index_of(split_pointer(path)[-1]) is not None]
@@ -48,19 +48,19 @@ def items_given_up(fix: Fix) -> tuple[str, ...]:
     return tuple(found) if backwards and len(paths) == len(fix.edit.content) else ()
 
 
-def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
+def lost_fields(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
     """The removed fields with a live value of another writer that the sync removes.
 
     `before` and `after`: the manifest. A value that Argo CD wrote from Git is meant to be removed with it; but a workload without its own
     replica count falls to 1.
     """
-    for pointer in given_up(fix):
-        here = _there(before, live, pointer)
+    for pointer in removed_pointers(fix):
+        here = _pointer_there(before, live, pointer)
         had = MISSING if here is None else get(live, here)
         if here is None or had is MISSING or get(after, pointer) is not MISSING:
             continue
-        there = _there(live, synced, here)
-        now = MISSING if there is None else get(synced, there)
+        live_pointer = _pointer_there(live, synced, here)
+        now = MISSING if live_pointer is None else get(synced, live_pointer)
         if now == had or (isinstance(had, dict) and isinstance(now, dict)):
             continue
         writer = managed_fields.writer(live, here)
@@ -76,16 +76,16 @@ def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object
     """
     places = {place for pointer in pointers for place in _lists(desired, pointer)}
     for place in sorted(places):
-        new = _another(get(desired, place)[-1])
+        new = _another_item(get(desired, place)[-1])
         if new is None:
             continue
         committed = _appended(desired, split_pointer(place), new)
-        if not any(_has(item, new) for item in get(sync(committed), place, None) or ()):
+        if not any(_has_item(item, new) for item in get(sync(committed), place, None) or ()):
             return place
     return None
 
 
-def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
+def is_sent_whole(pointer: str, sent: Object, live: Object) -> bool:
     """True if another writer's live field is in an item of a list without merge key, and the applied list lacks it.
 
     The API server fills such an item with its own defaults and keeps nothing else of it.
@@ -95,18 +95,22 @@ def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
     tokens = split_pointer(pointer)
     for depth, token in enumerate(tokens):
         listed = index_of(token) is not None and isinstance(get(sent, join_pointer(*tokens[:depth])), list)
-        if listed and not (builtin(sent) and merge_key(*_enclosing(tokens[:depth]))):
+        if listed and not (builtin(sent) and merge_key(*_field_and_parent(tokens[:depth]))):
             writer = managed_fields.writer(live, pointer)
             return writer is not None and not by_argocd(writer)
     return False
 
 
-def repeated(obj: Json, at: tuple[str, str] = ("", "")) -> str:
+def repeated_item_list(obj: Json, at: tuple[str, str] = ("", "")) -> str:
     """A list of a built-in object with two items of the same merge key; empty if there is none."""
     if at == ("", "") and not builtin(obj):
         return ""
     if isinstance(obj, Mapping):
-        found = (repeated(value, (at[1], field)) for field, value in obj.items() if field not in ("metadata", "status"))
+        found = (
+            repeated_item_list(value, (at[1], field))
+            for field, value in obj.items()
+            if field not in ("metadata", "status")
+        )
         return next(filter(None, found), "")
     if not isinstance(obj, list):
         return ""
@@ -118,7 +122,7 @@ def repeated(obj: Json, at: tuple[str, str] = ("", "")) -> str:
     )
     if len(set(names)) < len(names):
         return at[1]
-    return next(filter(None, (repeated(item, at) for item in obj)), "")
+    return next(filter(None, (repeated_item_list(item, at) for item in obj)), "")
 
 
 _KEYS = {
@@ -128,7 +132,7 @@ _KEYS = {
 """Lists that a schema merge identifies by more than one field."""
 
 
-def _enclosing(tokens: Sequence[str]) -> tuple[str, str]:
+def _field_and_parent(tokens: Sequence[str]) -> tuple[str, str]:
     """The names of the field and of its parent."""
     names = [token for token in tokens if index_of(token) is None]
     return (names[-2] if len(names) > 1 else "", names[-1] if names else "")
@@ -143,7 +147,7 @@ def _lists(desired: Json, pointer: str) -> Iterator[str]:
             return
 
 
-def _another(item: Json) -> Json:
+def _another_item(item: Json) -> Json:
     """An item that the list does not have yet; None if it cannot be named."""
     if isinstance(item, str):
         return f"{item}-more"
@@ -151,7 +155,7 @@ def _another(item: Json) -> Json:
     return {**item, **{name: f"{item[name]}-more" for name in names}} if names else None
 
 
-def _has(item: Json, new: Json) -> bool:
+def _has_item(item: Json, new: Json) -> bool:
     if isinstance(item, Mapping) and isinstance(new, Mapping):
         return all(item.get(name) == new[name] for name in ITEM_NAMES if isinstance(new.get(name), str))
     return bool(item == new)
@@ -166,14 +170,14 @@ def _appended(node: Json, tokens: Sequence[str], item: Json) -> Json:
     return {**node, tokens[0]: _appended(node[tokens[0]], tokens[1:], item)}
 
 
-def _there(one: Json, other: Json, pointer: str) -> str | None:
+def _pointer_there(one: Json, other: Json, pointer: str) -> str | None:
     """The pointer in another state of the object: list items by name, else by index."""
     found: list[str] = []
     for token in split_pointer(pointer):
         step = token
         index = index_of(token)
         if isinstance(one, list) and isinstance(other, list) and index is not None and index < len(one):
-            at = index if one == other else _partner(one[index], other, index)
+            at = index if one == other else _matching_index(one[index], other, index)
             if at is None:
                 return None
             step = str(at)
@@ -182,7 +186,7 @@ def _there(one: Json, other: Json, pointer: str) -> str | None:
     return join_pointer(*found)
 
 
-def _partner(item: Json, others: Sequence[Json], index: int) -> int | None:
+def _matching_index(item: Json, others: Sequence[Json], index: int) -> int | None:
     name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
     if name is None:
         return index if index < len(others) else None
@@ -190,7 +194,9 @@ def _partner(item: Json, others: Sequence[Json], index: int) -> int | None:
     return same[0] if len(same) == 1 else None
 
 
-def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Object, tuple[str, ...]] | None:
+def without_last_applied(
+    live: Object, before: Object, pointers: Iterable[str]
+) -> tuple[Object, tuple[str, ...]] | None:
     """Live without these fields in its last-applied configuration, and their pointers there.
 
     None if that configuration is missing or masked, or lacks one of them.
@@ -200,7 +206,7 @@ def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Ob
         return None
     places: list[str] = []
     for pointer in pointers:
-        place = _there(before, applied, pointer)
+        place = _pointer_there(before, applied, pointer)
         if place is None or get(applied, place) is MISSING:
             return None
         places.append(place)
@@ -211,7 +217,7 @@ def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Ob
     return {**live, "metadata": {**live["metadata"], "annotations": annotations}}, tuple(places)
 
 
-def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
+def last_applied_commands(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
     """The commands that remove the fields from the last-applied configuration; self-heal would restore them at once.
 
     With empty input, `set-last-applied` succeeds: without pipefail an unreadable configuration would go unnoticed.

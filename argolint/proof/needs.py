@@ -23,27 +23,29 @@ from argolint.values.kubernetes import api_of
 _NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes"}
 
 
-def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None) -> tuple[Fix, bool]:
+def fitted_fix(
+    fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None
+) -> tuple[Fix, bool]:
     """The fix adapted to this fleet, and whether it works before an upgrade.
 
     `versions`: those of every Argo CD that the fix is for.
     """
     unknown: list[str] = []
-    for need in (*fix.needs, *_of_edit(fix)):
+    for need in (*fix.needs, *_needs_of_edit(fix)):
         cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
         for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
-            verdict = _meets(have, need.at_least)
+            verdict = _meets_need(have, need.at_least)
             if verdict is False and need.of == "argocd" and fix.older is not None:
                 edit, caveat = fix.older
-                return fitted(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
+                return fitted_fix(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
             if verdict is False:
-                return _after_upgrade(fix, need, have), False
+                return _advice_after_upgrade(fix, need, have), False
             if verdict is None:
                 unknown.append(f"needs {_NAMES[need.of]} {need.at_least} or later")
     return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), True
 
 
-def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
+def _advice_after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
     """The fix as advice: no program may write what this server does not know."""
     name = _NAMES[need.of]
     content = fix.edit.content if isinstance(fix.edit.content, str) else msgspec.json.encode(fix.edit.content).decode()
@@ -58,7 +60,7 @@ def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
     )
 
 
-def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+def ordered_fixes(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     """Fixes that work now come first; the first one is no alternative to another."""
     first, *others = sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")) or (None,)
     if first is None:
@@ -67,7 +69,7 @@ def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     return (replace(first, title=f"{alone[:1].upper()}{alone[1:]}"), *others)
 
 
-def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
+def not_served_reason(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
     """Why the cluster accepts no object with the edit's apiVersion; empty if it does or this is unknown."""
     id_ = fix.resource or finding.at.resource
     if fix.target != "manifest" or fix.edit.kind != "json-patch" or id_ is None:
@@ -81,12 +83,12 @@ def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
     return ""
 
 
-def _meets(have: str, wanted: str) -> bool | None:
-    there, first = parse_version(have), parse_version(wanted)
-    return None if there is None or first is None else there >= first
+def _meets_need(have: str, wanted: str) -> bool | None:
+    present, first = parse_version(have), parse_version(wanted)
+    return None if present is None or first is None else present >= first
 
 
-def _of_edit(fix: Fix) -> Iterator[Need]:
+def _needs_of_edit(fix: Fix) -> Iterator[Need]:
     """The needs that the edit itself shows; an upgrade does not edit these."""
     text = str(fix.edit.content)
     for word, since in _features():

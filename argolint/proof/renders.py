@@ -23,14 +23,14 @@ Place = tuple[ResourceKey, str]
 
 def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven:
     """Returns if the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
-    named = named_by(finding, app)
+    named = places_named(finding, app)
     rendered = app.evidence.get(Want("render")) or _rendered(None, app, render)
-    before = regenerated(rendered, app)
+    before = regenerated_places(rendered, app)
     random = {place for place in before if is_named(place, named)}
     if not random:
         raise CannotReplay("two renders do not differ in what the finding names even without these values")
     pair = _rendered(str(fix.edit.content), app, render)
-    after = regenerated(pair, app)
+    after = regenerated_places(pair, app)
     if new := sorted(after - before):
         raise Contradicted(f"two renders with these values newly differ in {_place_text(new[0])}")
     if left := sorted(place for place in after if is_named(place, named)):
@@ -49,7 +49,7 @@ def require_left_out(values: str, key: ResourceKey, app: App, render: Render) ->
         raise CannotReplay(f"with these values {app.ref} still renders it")
     if more := sorted((kept.keys() ^ left.keys()) - {key}):
         raise CannotReplay(f"with these values {app.ref} changes {more[0].kind} {more[0].name} too")
-    random = regenerated(before, app)
+    random = regenerated_places(before, app)
     for other in sorted(kept.keys() & left.keys()):
         changed = (p for p, _, _ in diff.differences(kept[other], left[other]) if (other, p) not in random)
         if pointer := next(changed, ""):
@@ -73,7 +73,7 @@ def _rendered(values: str | None, app: App, render: Render) -> Pair:
     return pair
 
 
-def named_by(finding: Finding, app: App) -> set[Place]:
+def places_named(finding: Finding, app: App) -> set[Place]:
     """All places of the application that the finding names."""
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
     if finding.at.resource is not None:
@@ -81,7 +81,7 @@ def named_by(finding: Finding, app: App) -> set[Place]:
     return named | {(r.resource.key, r.pointer) for r in finding.related if r.app == app.ref and r.resource is not None}
 
 
-def regenerated(pair: Pair, app: App) -> set[Place]:
+def regenerated_places(pair: Pair, app: App) -> set[Place]:
     """The places where two renders differ. An object that only one of them has differs in its name."""
     one, two = ({_key(m, app): m for m in side} for side in pair)
     apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}

@@ -25,7 +25,7 @@ from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_ob
 from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
 from argolint.patterns import regex
 from argolint.proof import effects, losses
-from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, concluded, without_object
+from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, application_afterwards, without_object
 from argolint.proof.outcomes import (
     CannotReplay,
     Contradicted,
@@ -35,18 +35,18 @@ from argolint.proof.outcomes import (
     SyncFails,
     TakesTwoSyncs,
 )
-from argolint.proof.renders import Place, is_named, named_by, regenerated
+from argolint.proof.renders import Place, is_named, places_named, regenerated_places
 from argolint.proof.syncs import (
-    Moment,
-    OfToday,
-    Played,
-    Terms,
-    Today,
+    ApplicationCache,
+    ObjectState,
+    ReplayedObject,
+    ShownDifferences,
+    SyncTerms,
     application_after,
-    compared,
-    moment_of,
-    one_sync,
-    terms_of,
+    object_state,
+    shown_differences,
+    sync_terms,
+    synced_state,
 )
 from argolint.values import (
     annotations_of,
@@ -81,7 +81,7 @@ _ACTS = regex(
 _FORCED = regex(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
 
 
-def not_replayed(fix: Fix) -> str:
+def not_replayed_reason(fix: Fix) -> str:
     """Why a fix that is no patch is not replayed; empty for a patch."""
     if fix.edit.kind != "command":
         return _NOT_REPLAYED.get(fix.edit.kind, "")
@@ -97,7 +97,7 @@ def not_replayed(fix: Fix) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class Checks:
     """The checks of the application after the fix."""
 
     check: Check | None = None
@@ -115,7 +115,7 @@ class _Pair:
     resource: Resource
     live: Object
     desired: Object
-    today: OfToday
+    today: ShownDifferences
     claimed: frozenset[str]
     """The pointers whose differences the finding explains."""
 
@@ -129,8 +129,8 @@ def replay(
     finding: Finding,
     app: App,
     fleet: Fleet,
-    looks: Looks,
-    today: Today,
+    checks: Checks,
+    cache: ApplicationCache,
     kept: Mapping[ResourceKey, Object],
     found: set[Effect],
 ) -> Proven:
@@ -138,34 +138,34 @@ def replay(
 
     `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found` in each case.
     """
-    _require_replayable(fix, finding, looks.check)
+    _require_replayable(fix, finding, checks.check)
     edit = repr(fix.edit.content)  # the key: equal edits of different findings share a result
-    raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
-    touched: dict[ResourceKey, Moment] = {}
-    random = _random(app)
-    elsewhere = _elsewhere(fix, app) if looks.then is not None else None
+    raw = _edited(edit, fix, app, cache) if fix.target == "application" else app.raw
+    touched: dict[ResourceKey, ObjectState] = {}
+    random = _random_places(app)
+    elsewhere = _other_application_want(fix, app) if checks.then is not None else None
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
-    deleted = fix.resource if deletes(fix) else None
+    deleted = fix.resource if is_deletion(fix) else None
     objects: Sequence[Resource] = ()
     if fix.target == "application":
-        objects = _touched(edit, app, raw, fleet, today)
+        objects = _touched_objects(edit, app, raw, fleet, cache)
     elif deleted is None and elsewhere is None:
-        objects = (_edits(fix, finding, app, looks.then),)
+        objects = (_edited_object(fix, finding, app, checks.then),)
     for resource in objects:
         key = resource.key
         if resource.live is None:
-            touched[key] = _made(fix, resource, raw, fleet)
+            touched[key] = _created_object(fix, resource, raw, fleet)
             continue
-        pair = _pair(resource, finding, app, fleet, today)
+        pair = _pair(resource, finding, app, fleet, cache)
         if key in kept:
             pair = replace(pair, live=kept[key])
-        judged = failed_sync and looks.then is not None
-        play = partial(_play, fix, pair, app, raw, fleet, random, failed_sync=failed_sync, judged=judged)
+        judged = failed_sync and checks.then is not None
+        play = partial(_final_state, fix, pair, app, raw, fleet, random, failed_sync=failed_sync, judged=judged)
         remembered = fix.target == "application" and not pair.claimed
-        touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
-    if failed_sync and looks.then is not None:
-        touched |= _rest(finding, app, raw, fleet, today, touched)
-    if looks.then is None and any(symptom.kind != "change" for symptom in finding.explains):
+        touched[key] = _cached_final_state((edit, failed_sync, key), cache, play, found) if remembered else play(found)
+    if failed_sync and checks.then is not None:
+        touched |= _waiting_objects(finding, app, raw, fleet, cache, touched)
+    if checks.then is None and any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay(SHOWN_BY_SYNC)
     if any(symptom.resource not in touched for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("the differences themselves stay")
@@ -173,19 +173,19 @@ def replay(
         _require_render_alike(finding, app, touched, random)
     after = application_after(app, raw, touched)
     if elsewhere is not None:
-        after = after.with_evidence({elsewhere: _synced_elsewhere(fix, elsewhere, app, fleet, found)})
+        after = after.with_evidence({elsewhere: _synced_in_other_application(fix, elsewhere, app, fleet, found)})
     if deleted is not None:
         after = without_object(after, deleted.key)
-    if looks.then is not None:
-        after = concluded(fix, finding, app, after, looks.then)
-    _require_silence(finding, after, looks.check)
-    for other in _news(after, touched, looks.others) if looks.others else ():
+    if checks.then is not None:
+        after = application_afterwards(fix, finding, app, after, checks.then)
+    _require_no_finding(finding, after, checks.check)
+    for other in _new_findings(after, touched, checks.others) if checks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
-    twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
+    twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _is_masked_claimed(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
 
 
-def leaves_git(fix: Fix, finding: Finding, app: App, looks: Looks) -> Proven:
+def replay_removal(fix: Fix, finding: Finding, app: App, checks: Checks) -> Proven:
     """The manifest is removed from Git, and the object stays: Argo CD does not prune an object with an owner reference.
 
     Source: gitops-engine pkg/cache/cluster.go (GetManagedLiveObjs). Raises CannotReplay.
@@ -206,13 +206,13 @@ def leaves_git(fix: Fix, finding: Finding, app: App, looks: Looks) -> Proven:
     if not any(other.claimed for other in left):
         raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
     after = application_after(replace(app, resources=left), app.raw, {})
-    _require_silence(finding, after, looks.check)
-    for other in _news(after, {}, looks.others) if looks.others else ():
+    _require_no_finding(finding, after, checks.check)
+    for other in _new_findings(after, {}, checks.others) if checks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     return Proven("replayed")
 
 
-def _play(
+def _final_state(
     fix: Fix,
     pair: _Pair,
     app: App,
@@ -223,26 +223,30 @@ def _play(
     *,
     failed_sync: bool,
     judged: bool,
-) -> Moment:
+) -> ObjectState:
     """The last state of one object; `raw`: the Application after the fix; `judged`: a rule predicts the end of a refusal. See replay."""
     desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
     live = patched(fix, pair.live) if fix.target == "live" else pair.live
     if _identity(desired) != _identity(pair.desired):
         raise CannotReplay("the edit makes another object of it")
-    if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
+    if losses.removed_pointers(fix) and _hollow_count(desired) > _hollow_count(pair.desired):
         raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
-    terms = terms_of(raw, desired, pair.today.server_side, fleet)
-    before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
+    terms = sync_terms(raw, desired, pair.today.server_side, fleet)
+    before = sync_terms(app.raw, pair.desired, pair.today.server_side, fleet)
     if fix.target == "live":
-        found.update(effects.of_sync(pair.resource.kind, pair.live, live, lambda: pair.live))
+        found.update(effects.sync_effects(pair.resource.kind, pair.live, live, lambda: pair.live))
     else:
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
             _require_dry_run(app, pair, terms, judged=judged)
-    if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
+    if _merges_by_schema(terms) and (place := losses.repeated_item_list(live) or losses.repeated_item_list(desired)):
         raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
-    for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, random):
-        _require_quiet(last, pair)
+    for last in (
+        _states_after_sync(live, desired, terms)
+        if failed_sync
+        else _states_after(fix, pair, live, desired, terms, random)
+    ):
+        _require_no_differences(last, pair)
     if fix.target != "live":
         _require_kept(fix, pair, live, desired, terms, before)
     if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
@@ -254,67 +258,70 @@ _REMEMBERED = 4096
 """Most cached objects after an edit, of one application."""
 
 
-def _once(
-    place: tuple[str, bool, ResourceKey], today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]
-) -> Moment:
+def _cached_final_state(
+    place: tuple[str, bool, ResourceKey],
+    cache: ApplicationCache,
+    play: Callable[[set[Effect]], ObjectState],
+    found: set[Effect],
+) -> ObjectState:
     """The last state of an object without claimed differences: equal for all findings with the same edit."""
-    if place not in today.played:
-        if len(today.played) >= _REMEMBERED:
-            today.played.clear()
+    if place not in cache.played:
+        if len(cache.played) >= _REMEMBERED:
+            cache.played.clear()
         done: set[Effect] = set()
-        outcome: Moment | CannotReplay | Contradicted
+        outcome: ObjectState | CannotReplay | Contradicted
         try:
             outcome = play(done)
         except (CannotReplay, Contradicted) as error:
             outcome = error
-        today.played[place] = Played(frozenset(done), outcome)
-    played = today.played[place]
+        cache.played[place] = ReplayedObject(frozenset(done), outcome)
+    played = cache.played[place]
     found |= played.effects
-    if isinstance(played.outcome, Moment):
+    if isinstance(played.outcome, ObjectState):
         return played.outcome
     raise played.outcome.with_traceback(None)
 
 
-def _edited(edit: str, fix: Fix, app: App, today: Today) -> Object:
+def _edited(edit: str, fix: Fix, app: App, cache: ApplicationCache) -> Object:
     """The Application after the edit: one object, so that caches by identity find it again."""
-    if edit not in today.edited:
-        today.edited[edit] = patched(fix, app.raw)
-    return today.edited[edit]
+    if edit not in cache.edited:
+        cache.edited[edit] = patched(fix, app.raw)
+    return cache.edited[edit]
 
 
-def _claims_masked(finding: Finding, app: App) -> bool:
+def _is_masked_claimed(finding: Finding, app: App) -> bool:
     claims = ((app.resource(claim.resource), claim.detail) for claim in finding.explains if claim.resource)
     return any(resource is not None and is_secret_data(resource, pointer) for resource, pointer in claims)
 
 
-def _hollow(node: Json) -> int:
+def _hollow_count(node: Json) -> int:
     """The number of empty maps in lists, and of annotations and labels without a value; an API server treats each as a setting."""
     below_: Iterable[Json] = node if isinstance(node, list) else node.values() if isinstance(node, Mapping) else ()
     empty = [item for item in below_ if item == {}] if isinstance(node, list) else []
     named = [n for n in ("annotations", "labels") if isinstance(node, Mapping) and node.get(n) == {}]
-    return len(empty) + len(named) + sum(_hollow(child) for child in below_ if isinstance(child, Mapping | list))
+    return len(empty) + len(named) + sum(_hollow_count(child) for child in below_ if isinstance(child, Mapping | list))
 
 
-def _require_quiet(moment: Moment, pair: _Pair) -> None:
+def _require_no_differences(state: ObjectState, pair: _Pair) -> None:
     """Raise unless no claimed difference remains and no new one appears."""
-    for pointer in moment.comparison.pointers:
+    for pointer in state.comparison.pointers:
         claimed = pair.claims(pointer)
         if not claimed and pointer in pair.today.shown:
             continue
-        if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
+        if state.next_sync is not None and pointer not in state.next_sync.pointers:
             raise TakesTwoSyncs(pair.resource, pointer)
         if claimed:
             raise Contradicted(f"{pointer} of {pair.resource.id} would still differ")
-        if moment.rerendered:
+        if state.rerendered:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
 
 
-def _merges_by_schema(terms: Terms) -> bool:
+def _merges_by_schema(terms: SyncTerms) -> bool:
     return terms.server_side or terms.strategy is not Strategy.THREE_WAY
 
 
-def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> None:
+def _require_dry_run(app: App, pair: _Pair, terms: SyncTerms, *, judged: bool) -> None:
     """Raise CannotReplay unless the API server certainly accepts a dry run of the object, and sees what later commits remove.
 
     A refused dry run prevents the comparison of the whole application (gitops-engine pkg/diff/diff.go, serverSideDiff).
@@ -330,10 +337,10 @@ def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> No
         )
 
 
-def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> None:
+def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> None:
     """Raise Loses or CannotReplay if the next sync, or a later commit, may remove another writer's value."""
-    synced = one_sync(live, desired, terms)
-    gone = tuple(losses.lost(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
+    synced = synced_state(live, desired, terms)
+    gone = tuple(losses.lost_fields(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
     if gone:
         raise Loses(pair.resource, gone)
     if fix.target != "application":
@@ -344,59 +351,63 @@ def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: T
             if get(live, pointer) != get(synced, pointer):
                 raise CannotReplay(f"the next sync still overwrites {pointer} of {pair.resource.id}")
             sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
-            if losses.sent_whole(pointer, sent, live):
+            if losses.is_sent_whole(pointer, sent, live):
                 raise CannotReplay(
                     f"a sync sends the list of {pointer} of {pair.resource.id} whole, without what its other writer has put there"
                 )
     newly = _newly_respected(pair, live, desired, terms, before)
-    if newly and (closed := losses.closed_list(newly, desired, lambda d: one_sync(synced, d, terms))):
+    if newly and (closed := losses.closed_list(newly, desired, lambda d: synced_state(synced, d, terms))):
         raise CannotReplay(
             f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
         )
 
 
-def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[str]:
+def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> frozenset[str]:
     """The fields whose live value a sync keeps from now on, including those of existing rules without the option before."""
     if not terms.respect_ignored:
         return frozenset()
     known = frozenset(before.rules.ignore if before.respect_ignored else ())
     rules = [
-        rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
+        rule
+        for rule in terms.rules.ignore
+        if rule not in known and _is_effective(rule) and matches_object(rule, desired)
     ]
     kept = {pointer for side in (live, desired) for pointer in removed(side, *rules)}
     return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
 
 
-def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[Effect]:
+def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> frozenset[Effect]:
     """The effects of the fix on the next sync."""
-    with_fix = one_sync(live, desired, terms)
-    found = effects.of_sync(pair.resource.kind, pair.live, with_fix, lambda: one_sync(pair.live, pair.desired, before))
+    with_fix = synced_state(live, desired, terms)
+    found = effects.sync_effects(
+        pair.resource.kind, pair.live, with_fix, lambda: synced_state(pair.live, pair.desired, before)
+    )
     return frozenset(found)
 
 
-def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
+def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: SyncTerms) -> None:
     """Raise SyncFails unless the edit alone ends the differences."""
-    shown = moment_of(live, desired, terms).comparison.pointers
+    shown = object_state(live, desired, terms).comparison.pointers
     if any(map(pair.claims, shown)) or not pair.claimed:
         raise SyncFails
 
 
-def _random(app: App) -> frozenset[Place]:
+def _random_places(app: App) -> frozenset[Place]:
     """The places where two fresh renders differ; empty without such renders."""
     pair = app.evidence.get(Want("render"))
-    return frozenset(regenerated(pair, app)) if pair else frozenset()
+    return frozenset(regenerated_places(pair, app)) if pair else frozenset()
 
 
 def _require_render_alike(
-    finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], random: frozenset[Place]
+    finding: Finding, app: App, touched: Mapping[ResourceKey, ObjectState], random: frozenset[Place]
 ) -> None:
     """Raise unless the fix covers all fields that the finding calls generated; for masked values, two renders are needed."""
-    for key, pointer in sorted(place for place in random if is_named(place, named_by(finding, app))):
+    for key, pointer in sorted(place for place in random if is_named(place, places_named(finding, app))):
         if key not in touched:
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
     if app.evidence.get(Want("render")):
         return
-    if _claims_masked(finding, app):
+    if _is_masked_claimed(finding, app):
         raise CannotReplay(
             "Argo CD masks the values, and what follows from them shows in two renders only: --render-twice"
         )
@@ -404,7 +415,7 @@ def _require_render_alike(
 
 def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
     if fix.edit.kind != "json-patch":
-        raise CannotReplay(not_replayed(fix))
+        raise CannotReplay(not_replayed_reason(fix))
     if not fix.edit.content:
         raise Contradicted("the edit changes nothing: what it would write is there already")
     if fix.target not in ("manifest", "application", "live"):
@@ -416,12 +427,12 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")
 
 
-def deletes(fix: Fix) -> bool:
+def is_deletion(fix: Fix) -> bool:
     """Whether the fix deletes the live object `fix.resource`."""
     return fix.target == "live" and fix.resource is not None and fix.edit.content == GONE.content
 
 
-def _elsewhere(fix: Fix, app: App) -> Want | None:
+def _other_application_want(fix: Fix, app: App) -> Want | None:
     """The want for the object of another application that a manifest fix edits."""
     key = fix.resource.key if fix.resource and fix.target == "manifest" else None
     if key is None or app.resource(key) is not None:
@@ -430,7 +441,7 @@ def _elsewhere(fix: Fix, app: App) -> Want | None:
     return next((want for want in peers if isinstance(app.evidence[want], Resource)), None)
 
 
-def _synced_elsewhere(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[Effect]) -> Resource:
+def _synced_in_other_application(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[Effect]) -> Resource:
     """That object after its own application has synced the edit. Raises CannotReplay."""
     resource: Resource = app.evidence[want]
     other = fleet.by_ref.get(want.app) if want.app else None
@@ -439,20 +450,20 @@ def _synced_elsewhere(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[E
     if other.operation is not None and other.operation.failed:
         raise CannotReplay(f"the last sync of {other.ref}, which brings the edit, failed")
     found.update(() if other.automated else ("needs-sync",))
-    today = compared(resource, resource.live, resource.desired, other, fleet)
-    if today is None:
+    cache = shown_differences(resource, resource.live, resource.desired, other, fleet)
+    if cache is None:
         raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
     desired = patched(fix, resource.desired)
     if _identity(desired) != _identity(resource.desired):
         raise CannotReplay("the edit makes another object of it")
-    terms = terms_of(other.raw, desired, today.server_side, fleet)
-    last = moment_of(one_sync(resource.live, desired, terms), desired, terms)
+    terms = sync_terms(other.raw, desired, cache.server_side, fleet)
+    last = object_state(synced_state(resource.live, desired, terms), desired, terms)
     for pointer in last.comparison.pointers:
         raise CannotReplay(f"{pointer} of {resource.id} would differ after a sync of {other.ref}")
     return structs.replace(resource, desired_state=desired, live_state=last.live, modified=False, pending=())
 
 
-def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
+def _edited_object(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
     """The object that a fix of a manifest, or of a live object, edits; it may not exist yet if a rule predicts what follows."""
     target = fix.resource or finding.at.resource
     resource = app.resource(target.key) if target else None
@@ -468,100 +479,105 @@ def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
     return resource
 
 
-def _made(fix: Fix, resource: Resource, raw: Object, fleet: Fleet) -> Moment:
+def _created_object(fix: Fix, resource: Resource, raw: Object, fleet: Fleet) -> ObjectState:
     """A missing object after a sync has created it from its edited manifest."""
     desired = patched(fix, resource.desired or {})
     if _identity(desired)[1:] != _identity(resource.desired or {})[1:]:
         raise CannotReplay("the edit makes another object of it")
-    if losses.given_up(fix) and _hollow(desired) > _hollow(resource.desired or {}):
+    if losses.removed_pointers(fix) and _hollow_count(desired) > _hollow_count(resource.desired or {}):
         raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
-    return moment_of(desired, desired, terms_of(raw, desired, False, fleet))
+    return object_state(desired, desired, sync_terms(raw, desired, False, fleet))
 
 
-def _rest(
-    finding: Finding, app: App, raw: Object, fleet: Fleet, today: Today, touched: Mapping[ResourceKey, Moment]
-) -> dict[ResourceKey, Moment]:
+def _waiting_objects(
+    finding: Finding,
+    app: App,
+    raw: Object,
+    fleet: Fleet,
+    cache: ApplicationCache,
+    touched: Mapping[ResourceKey, ObjectState],
+) -> dict[ResourceKey, ObjectState]:
     """All other waiting objects after the successful sync."""
-    found: dict[ResourceKey, Moment] = {}
+    found: dict[ResourceKey, ObjectState] = {}
     for resource in app.resources:
         if resource.key in touched or not resource.desired:
             continue
         if resource.missing:
-            terms = terms_of(raw, resource.desired, False, fleet)
-            found[resource.key] = moment_of(resource.desired, resource.desired, terms)
+            terms = sync_terms(raw, resource.desired, False, fleet)
+            found[resource.key] = object_state(resource.desired, resource.desired, terms)
         elif resource.modified:
-            pair = _pair(resource, finding, app, fleet, today)
-            terms = terms_of(raw, pair.desired, pair.today.server_side, fleet)
-            found[resource.key] = moment_of(one_sync(pair.live, pair.desired, terms), pair.desired, terms)
-            _require_quiet(found[resource.key], pair)
+            pair = _pair(resource, finding, app, fleet, cache)
+            terms = sync_terms(raw, pair.desired, pair.today.server_side, fleet)
+            found[resource.key] = object_state(synced_state(pair.live, pair.desired, terms), pair.desired, terms)
+            _require_no_differences(found[resource.key], pair)
     return found
 
 
-def _touched(edit: str, app: App, after: Object, fleet: Fleet, today: Today) -> tuple[Resource, ...]:
+def _touched_objects(edit: str, app: App, after: Object, fleet: Fleet, cache: ApplicationCache) -> tuple[Resource, ...]:
     """The objects whose comparison an edit of the Application can change; `after` is the Application with it."""
     if not app.read or not app.desired_known:
         raise CannotReplay("the states of the application's objects are not known")
-    if edit not in today.touched:
-        today.touched[edit] = tuple(_spoken_of(app, after, fleet))
-    return today.touched[edit]
+    if edit not in cache.touched:
+        cache.touched[edit] = tuple(_objects_with_other_settings(app, after, fleet))
+    return cache.touched[edit]
 
 
-def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
+def _objects_with_other_settings(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
     """The objects with other settings in the Application after the edit."""
-    ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
-    touches = _touching(app.raw, after, ignored)
+    ignored = tuple(_rules_without_origin(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
+    touches = _touch_test(app.raw, after, ignored)
     for resource in app.resources:
         if touches(resource) and resource.live and resource.desired:
             ways = [
-                _way(raw, rules, resource.desired, fleet.version)
+                _settings_of_object(raw, rules, resource.desired, fleet.version)
                 for raw, rules in zip((app.raw, after), ignored, strict=True)
             ]
             if ways[0] != ways[1]:
                 yield resource
 
 
-def _nameless(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
+def _rules_without_origin(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
     """The rules without their position: an entry of the Application may have another index."""
     return tuple(replace(rule, origin="") for rule in rules)
 
 
-def _touching(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
+def _touch_test(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
     """A cheap test before an object is decoded: a rule matches it, or the Application's other options change."""
-    if _way_of_all(after) != _way_of_all(before):
+    if _settings_of_all(after) != _settings_of_all(before):
         return lambda resource: True
-    effective = {rule for rules in ignored for rule in rules if _effective(rule)}
+    effective = {rule for rules in ignored for rule in rules if _is_effective(rule)}
     return lambda r: any(matches(rule, r.group, r.kind, r.namespace, r.name) for rule in effective)
 
 
-def _effective(rule: IgnoreRule) -> bool:
+def _is_effective(rule: IgnoreRule) -> bool:
     """False for the server's own rule that ignores every `/status`."""
     return bool(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"})
 
 
-def _way_of_all(raw: Object) -> tuple[object, ...]:
+def _settings_of_all(raw: Object) -> tuple[object, ...]:
     """The Application's settings on comparison and sync of all objects, except respected ignore rules."""
-    given = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
-    options = given - {"RespectIgnoreDifferences=true"}
+    set_options = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
+    options = set_options - {"RespectIgnoreDifferences=true"}
     return options, annotations_of(raw)
 
 
-def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: Today) -> _Pair:
+def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, cache: ApplicationCache) -> _Pair:
     live, desired = resource.live, resource.desired
     assert live is not None
     assert desired is not None
-    if resource.key not in today.shown:
-        today.shown[resource.key] = compared(resource, live, desired, app, fleet)
-    found = today.shown[resource.key]
+    if resource.key not in cache.shown:
+        cache.shown[resource.key] = shown_differences(resource, live, desired, app, fleet)
+    found = cache.shown[resource.key]
     if found is None:
         raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
     claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
     return _Pair(resource, live, desired, found, frozenset(claimed))
 
 
-def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
+def _settings_of_object(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
     """All settings of the Application on comparison and sync of this object. Respecting `/status` alone has no effect."""
     own = {rule for rule in rules if matches_object(rule, desired)}
-    effective = any(_effective(rule) for rule in own)
+    effective = any(_is_effective(rule) for rule in own)
     return (
         own,
         compare.strategy_of(raw, desired, version),
@@ -570,35 +586,35 @@ def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str
     )
 
 
-def _moments(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, random: frozenset[Place]
-) -> Iterator[Moment]:
+def _states_after(
+    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: SyncTerms, random: frozenset[Place]
+) -> Iterator[ObjectState]:
     if fix.target != "manifest":
-        yield moment_of(live, desired, terms)
+        yield object_state(live, desired, terms)
     if fix.target == "live":
         return
-    synced = one_sync(live, desired, terms)
-    first = moment_of(synced, desired, terms)
-    yield _with_next(first, terms) if fix.target == "manifest" else first
-    later = _rewritten(synced, pair)
+    synced = synced_state(live, desired, terms)
+    first = object_state(synced, desired, terms)
+    yield _with_next_sync(first, terms) if fix.target == "manifest" else first
+    later = _with_rewritten_values(synced, pair)
     if later != synced:
-        yield moment_of(later, desired, terms)
+        yield object_state(later, desired, terms)
     rendered = _rerendered(desired, pair, random) if fix.target == "application" else desired
     if rendered != desired:
-        yield replace(moment_of(later, rendered, terms), rerendered=True)
-        yield replace(moment_of(one_sync(later, rendered, terms), rendered, terms), rerendered=True)
+        yield replace(object_state(later, rendered, terms), rerendered=True)
+        yield replace(object_state(synced_state(later, rendered, terms), rendered, terms), rerendered=True)
 
 
-def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
+def _states_after_sync(live: Object, desired: Object, terms: SyncTerms) -> Iterator[ObjectState]:
     """The state that counts after a failed sync: current differences wait for the next one, and no one has rewritten them."""
-    yield moment_of(one_sync(live, desired, terms), desired, terms)
+    yield object_state(synced_state(live, desired, terms), desired, terms)
 
 
-def _with_next(moment: Moment, terms: Terms) -> Moment:
-    if not moment.comparison.modified:
-        return moment
-    again = one_sync(moment.live, moment.desired, terms)
-    return replace(moment, next_sync=moment_of(again, moment.desired, terms).comparison)
+def _with_next_sync(state: ObjectState, terms: SyncTerms) -> ObjectState:
+    if not state.comparison.modified:
+        return state
+    again = synced_state(state.live, state.desired, terms)
+    return replace(state, next_sync=object_state(again, state.desired, terms).comparison)
 
 
 def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Object:
@@ -612,7 +628,7 @@ def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Objec
     return desired
 
 
-def _rewritten(synced: Object, pair: _Pair) -> Object:
+def _with_rewritten_values(synced: Object, pair: _Pair) -> Object:
     """The synced object after the writer of live's differing values has written them again.
 
     Values equal to the last-applied ones come from Argo CD itself, and no one writes them again. Live values that only an ignore rule hides
@@ -665,7 +681,7 @@ def _identity(obj: Object) -> tuple[Json, ...]:
     return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _news(after: App, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
+def _new_findings(after: App, touched: Mapping[ResourceKey, ObjectState], others: Check) -> Iterator[Finding]:
     """New findings of any rule after the edit. Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit."""
     found = list(others(after))
     if not found:
@@ -678,7 +694,7 @@ def _news(after: App, touched: Mapping[ResourceKey, Moment], others: Check) -> I
     yield from (other for other in found if (other.rule, other.at, other.cause) in lasting)
 
 
-def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
+def _require_no_finding(finding: Finding, app: App, check: Check | None) -> None:
     """Raise if the rule finds the same fault again.
 
     Another finding of the rule contradicts nothing: it may depend on an operator's or an operation's record.

@@ -19,7 +19,7 @@ from argolint.values.kubernetes import api_of
 
 
 @dataclass(frozen=True, slots=True)
-class OfToday:
+class ShownDifferences:
     """The pointers that Argo CD shows for an object, and whether its controller compares server-side: inferred, since no API shows it."""
 
     shown: frozenset[str]
@@ -27,7 +27,7 @@ class OfToday:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ObjectState:
     """An object in one state after the fix."""
 
     live: Object
@@ -40,29 +40,29 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ReplayedObject:
     """The result for an object without claimed differences: its last state, or why the fix does not work."""
 
     effects: frozenset[Effect]
-    outcome: Moment | CannotReplay | Contradicted
+    outcome: ObjectState | CannotReplay | Contradicted
 
 
-class Today:
+class ApplicationCache:
     """Cached facts on one application, filled on demand: most objects have several fixes, and many findings share a fix."""
 
     def __init__(self) -> None:
-        self.shown: dict[ResourceKey, OfToday | None] = {}
+        self.shown: dict[ResourceKey, ShownDifferences | None] = {}
         """The current comparison of its objects."""
         self.edited: dict[str, Object] = {}
         """The Application after each edit, by the edit's content."""
         self.touched: dict[str, tuple[Resource, ...]] = {}
         """The objects whose comparison each edit of the Application can change."""
-        self.played: dict[tuple[str, bool, ResourceKey], Played] = {}
+        self.played: dict[tuple[str, bool, ResourceKey], ReplayedObject] = {}
         """Their results, by edit, whether the sync has failed, and object; only the most recent ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SyncTerms:
     """How one object is compared and synced under one version of the Application."""
 
     rules: Rules
@@ -72,9 +72,9 @@ class Terms:
     replaced: bool
 
 
-def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> Terms:
+def sync_terms(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> SyncTerms:
     """The terms of the object under this version of the Application; `server_side_diff` is inferred, see OfToday."""
-    return Terms(
+    return SyncTerms(
         compare.rules_of(raw, fleet.settings, fleet.version),
         compare.strategy_of(raw, desired, fleet.version, server_side=server_side_diff),
         compare.syncs_server_side(raw, desired),
@@ -83,7 +83,9 @@ def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet)
     )
 
 
-def compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> OfToday | None:
+def shown_differences(
+    resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet
+) -> ShownDifferences | None:
     """The current comparison; None if argolint's own does not reproduce what Argo CD shows."""
     lasting = (change.pointer for change in resource.changes if not compare.is_nothing(change.desired, change.live))
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
@@ -91,18 +93,18 @@ def compared(resource: Resource, live: Object, desired: Object, app: App, fleet:
     for server_side in (False, True):
         strategy = compare.strategy_of(app.raw, desired, fleet.version, server_side=server_side)
         if resource.compared and compare.compare(live, desired, rules, strategy).pointers == shown:
-            return OfToday(frozenset(shown), server_side)
+            return ShownDifferences(frozenset(shown), server_side)
     return None
 
 
-def moment_of(live: Object, desired: Object, terms: Terms) -> Moment:
-    return Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
+def object_state(live: Object, desired: Object, terms: SyncTerms) -> ObjectState:
+    return ObjectState(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
 
 
 _NO_RULES = Rules()
 
 
-def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
+def synced_state(live: Object, desired: Object, terms: SyncTerms) -> Object:
     """Live after a sync; the same object if nothing changes, so that its comparison is known."""
     found = compare.apply(
         live,
@@ -116,21 +118,21 @@ def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
     return live if found == live else found
 
 
-def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Moment]) -> App:
+def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, ObjectState]) -> App:
     """The application as the server would show it in the last state."""
     resources = []
     for resource in app.resources:
-        moment = touched.get(resource.key)
-        if moment is not None:
+        state = touched.get(resource.key)
+        if state is not None:
             resource = structs.replace(  # noqa: PLW2901  the same object, later
                 resource,
-                id=structs.replace(resource.id, version=api_of(moment.desired)[1]),
-                status="OutOfSync" if moment.comparison.modified else "Synced",
-                modified=moment.comparison.modified,
-                desired_state=moment.desired,
-                live_state=moment.live,
-                normalized_state=moment.comparison.normalized,
-                predicted_state=moment.comparison.predicted,
+                id=structs.replace(resource.id, version=api_of(state.desired)[1]),
+                status="OutOfSync" if state.comparison.modified else "Synced",
+                modified=state.comparison.modified,
+                desired_state=state.desired,
+                live_state=state.live,
+                normalized_state=state.comparison.normalized,
+                predicted_state=state.comparison.predicted,
                 pending=(),
             )
         resources.append(resource)

@@ -17,12 +17,12 @@ from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import Check, Looks, leaves_git, not_replayed, patched, replay
-from argolint.proof.syncs import Today
+from argolint.proof.replay import Check, Checks, not_replayed_reason, patched, replay, replay_removal
+from argolint.proof.syncs import ApplicationCache
 from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
 
-__all__ = ["Check", "Render", "Today", "played", "unreplayed", "verify", "verify_together"]
+__all__ = ["ApplicationCache", "Check", "Render", "played", "unreplayed_fix", "verify", "verify_together"]
 
 
 def verify(
@@ -32,63 +32,67 @@ def verify(
     fleet: Fleet,
     check: Check | None = None,
     render: Render | None = None,
-    today: Today | None = None,
+    cache: ApplicationCache | None = None,
     others: Check | None = None,
     then: Then | None = None,
 ) -> Fix:
     """The fix with its result: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
-    `app`: the application whose manifest or Application object the fix edits, with its states; pass the same `today` to verify several
+    `app`: the application whose manifest or Application object the fix edits, with its states; pass the same `cache` to verify several
     fixes of it. `check`: the finding's own rule; `others`: findings of any rule that do not exist now; `then`: the prediction for symptoms
     that no comparison shows. Helm values are verified with `render`: values that differed between two renders must then be equal.
     """
-    fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
+    fix, works = needs.fitted_fix(fix, (fleet.version,), app, fleet)
     if not works:
         return fix
-    if unserved := needs.not_served(fix, finding, app, fleet):
+    if unserved := needs.not_served_reason(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
-    fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
+    fix = _with_result(
+        replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app)
+    )
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)
-        verdict = verify(played, finding, app, fleet, check, None, today, others, then)
+        verdict = verify(played, finding, app, fleet, check, None, cache, others, then)
         return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
-    known = Today() if today is None else today
-    looks = Looks(check, others, then)
+    known = ApplicationCache() if cache is None else cache
+    checks = Checks(check, others, then)
     found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
         elif fix.target == "manifest" and fix.plays == GONE and not app.unanswered:
-            proven = leaves_git(fix, finding, app, looks)
+            proven = replay_removal(fix, finding, app, checks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
             if app.unanswered:
                 raise CannotReplay(f"{' and '.join(sorted(app.unanswered))} of {app.ref} could not be read")
             try:
-                proven = replay(fix, finding, app, fleet, looks, known, {}, found)
+                proven = replay(fix, finding, app, fleet, checks, known, {}, found)
             except (Loses, TakesTwoSyncs) as lost:
-                fix, kept = _with_step(fix, lost, app, fleet)
+                fix, kept = _with_extra_step(fix, lost, app, fleet)
                 found.clear()
-                proven = replay(fix, finding, app, fleet, looks, known, kept, found)
+                proven = replay(fix, finding, app, fleet, checks, known, kept, found)
     except Loses as lost:
         scaled = losses.REPLICAS in lost.pointers
-        return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
+        return _with_result(
+            replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"}
+        )
     except HidesRemovals as reason:
         caveat = joined(
             fix.caveat,
             "a field that leaves Git then shows no difference without ServerSideApply=true",
         )
-        return _with(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
+        return _with_result(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
     except TakesTwoSyncs as twice:
-        caveat = joined(fix.caveat, _sync_twice(twice, app))
-        return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
+        caveat = joined(fix.caveat, _second_sync_note(twice, app))
+        return _with_result(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
     except CannotReplay as reason:
-        why = f"{reason}{_could_be(fix, app)}" if render is None else str(reason)
-        return _with(replace(fix, verified=None, unverified=why), found)
+        why = f"{reason}{_possible_reason(fix, app)}" if render is None else str(reason)
+        return _with_result(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
+    return _with_result(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
@@ -112,7 +116,7 @@ def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
 _SETS = "argocd app set "
 
 
-def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
+def _second_sync_note(twice: TakesTwoSyncs, app: App) -> str:
     again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
     return f"the first sync also takes {twice.pointer} away: sync again at once (`{again}`)"
 
@@ -128,15 +132,15 @@ def verify_together(
     """A fleet finding's fix with its result: from the trials of its applications, from the replay of the same edit for the object's own
     findings (`played`), else none. `versions`: those of their Argo CDs.
     """
-    fix, works = needs.fitted(fix, versions)
+    fix, works = needs.fitted_fix(fix, versions)
     if not works:
         return fix
     if not fix.trials:
-        return _as_played(fix, finding, facts, rejoin, played)
-    found = {*effects.declared_by(fix), *handover.effects_of(fix, facts)}
-    if why := handover.together(fix, facts, rejoin):
-        return _with(replace(fix, verified=None, unverified=why), found)
-    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+        return _with_trial_result(fix, finding, facts, rejoin, played)
+    found = {*effects.declared_effects(fix), *handover.trial_effects(fix, facts)}
+    if why := handover.unverified_reason(fix, facts, rejoin):
+        return _with_result(replace(fix, verified=None, unverified=why), found)
+    return _with_result(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
 Played = Mapping[tuple[ResourceKey, str], Sequence[Fix]]
@@ -159,7 +163,7 @@ def _edited(fix: Fix, finding: Finding) -> tuple[ResourceKey, str] | None:
     return (id_.key, repr(fix.edit.content)) if of_manifest and id_ is not None else None
 
 
-def _as_played(
+def _with_trial_result(
     fix: Fix,
     finding: Finding,
     facts: Sequence[Fact],
@@ -170,21 +174,21 @@ def _as_played(
     place = _edited(fix, finding)
     same = played.get(place, ()) if place else ()
     if place is None or not same or not all(other.verified for other in same):
-        return unreplayed(fix)
+        return unreplayed_fix(fix)
     rest = [fact for fact in facts if fact.about != place[0]]
     if len(rest) == len(facts) or any(True for _ in rejoin(rest)):
-        return unreplayed(fix)
-    found = {*effects.declared_by(fix), *(effect for other in same for effect in other.effects)}
-    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+        return unreplayed_fix(fix)
+    found = {*effects.declared_effects(fix), *(effect for other in same for effect in other.effects)}
+    return _with_result(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
-def unreplayed(fix: Fix) -> Fix:
+def unreplayed_fix(fix: Fix) -> Fix:
     """A fleet finding's fix, not replayed: no single application's states could verify it, and it says so; the rule may know a way."""
-    why = fix.unverified or not_replayed(fix) or "a finding about several applications is not replayed"
-    return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
+    why = fix.unverified or not_replayed_reason(fix) or "a finding about several applications is not replayed"
+    return _with_result(replace(fix, verified=None, unverified=why), effects.declared_effects(fix))
 
 
-def _with_step(
+def _with_extra_step(
     fix: Fix, lost: Loses | TakesTwoSyncs, app: App, fleet: Fleet
 ) -> tuple[Fix, Mapping[ResourceKey, Object]]:
     """The fix with the step that keeps what the next sync would remove, and the live object after that step.
@@ -192,18 +196,18 @@ def _with_step(
     Raises CannotReplay if there is no such step.
     """
     live, before = lost.resource.live or {}, lost.resource.desired or {}
-    pointers = lost.pointers if isinstance(lost, Loses) else losses.items_given_up(fix)
-    found = losses.unapplied(live, before, pointers) if pointers else None
+    pointers = lost.pointers if isinstance(lost, Loses) else losses.removed_items(fix)
+    found = losses.without_last_applied(live, before, pointers) if pointers else None
     if found is None:
         raise lost
     kept, places = found
     again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
-    step = losses.step(app, lost.resource.id, places)
+    step = losses.last_applied_commands(app, lost.resource.id, places)
     fix = replace(fix, before=step, caveat=joined(fix.caveat, again))
     return replace(fix, caveat=_caveat(fix, app, fleet)), {lost.resource.key: kept}
 
 
-def _could_be(fix: Fix, app: App) -> str:
+def _possible_reason(fix: Fix, app: App) -> str:
     """Which flag could prove it, or why none can."""
     if fix.target != "helm-values" or fix.edit.kind != "yaml":
         return ""
@@ -213,7 +217,7 @@ def _could_be(fix: Fix, app: App) -> str:
 _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
 
 
-def _with(fix: Fix, found: AbstractSet[Effect]) -> Fix:
+def _with_result(fix: Fix, found: AbstractSet[Effect]) -> Fix:
     """The fix with these effects added."""
     done = effects.ordered({*fix.effects, *found})
     return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))

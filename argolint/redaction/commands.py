@@ -123,8 +123,8 @@ def start_of_secret(before: list[str], item: str) -> int | None:
     start = len(line) - len(item)
     for command in _named_in(line):
         for found in command.pattern.finditer(line):
-            said = is_secret("secret", found[2]) and not found[2].startswith("$")
-            if found.start(2) >= start and said and not _NEXT_PROGRAM.search(found[0]):
+            is_plain_secret = is_secret("secret", found[2]) and not found[2].startswith("$")
+            if found.start(2) >= start and is_plain_secret and not _NEXT_PROGRAM.search(found[0]):
                 return found.start(2) - start
     return None
 

@@ -139,7 +139,7 @@ def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
     """All objects that wait for a later one, in the order of the sync."""
     if app.deleting or not app.desired_known or not app.derive(in_steps):
         return ()
-    sync = app.derive(_sync, fleet)
+    sync = app.derive(_sync_index, fleet)
     found = {(b.waiting.id, b.waiting.place, b.later.id): b for b in sync.all()}
     return tuple(
         sorted(found.values(), key=lambda b: (b.later.place, str(b.later.id), b.waiting.place, str(b.waiting.id)))
@@ -148,7 +148,7 @@ def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
 
 def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
     """Whether the later object can move to the step of the waiting one, and whether the waiting one can move to the later step."""
-    sync = app.derive(_sync, fleet)
+    sync = app.derive(_sync_index, fleet)
     wait = wait_of(pair.later.id.group, pair.later.id.kind, fleet)
     needed = [known.place for _, known, _ in sync.needed_by(pair.later, wait)] if wait else []
     early = all(place <= pair.waiting.place for place in needed)
@@ -156,12 +156,12 @@ def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
     return early, late
 
 
-def _sync(app: App, fleet: Fleet) -> _Sync:
-    return _Sync(app, fleet, app.derive(members))
+def _sync_index(app: App, fleet: Fleet) -> _SyncIndex:
+    return _SyncIndex(app, fleet, app.derive(members))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sync:
+class _SyncIndex:
     """The objects of one sync, indexed by what others refer to."""
 
     app: App

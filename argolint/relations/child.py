@@ -14,7 +14,7 @@ from argolint.model import Object, Want
 from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, mentioned
+from argolint.relations.look_up import Complaint, mentioned_objects
 from argolint.values import dig, leaves, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.quantities import amount
@@ -68,7 +68,7 @@ def template_of(complaint: Complaint) -> tuple[Object | None, str]:
         return complaint.manifest, ""
     node = complaint.app.node(complaint.id) if complaint.id else None
     for child in complaint.app.descendants(node.uid) if node else ():
-        live = _live(complaint, child)
+        live = _live_child(complaint, child)
         if live is not None and child.id.kind not in _SILENT and pod_spec(live)[1]:
             return live, str(child.id)
     return complaint.manifest, ""
@@ -87,19 +87,19 @@ def full_volume(complaint: Complaint) -> Iterator[Explained]:
     node = app.node(complaint.id) if complaint.id else None
     if node is None or complaint.manifest is None or complaint.first(_FULL) is None:
         return
-    asked = [
+    requested = [
         (amount(value), str(value))
         for pointer, value in leaves(complaint.manifest.get("spec"), "/spec")
         if pointer.rpartition("/")[2] in _SIZES and amount(value) is not None
     ]
     for child in app.descendants(node.uid):
         held = (
-            dig(_live(complaint, child), "status", "capacity", "storage")
+            dig(_live_child(complaint, child), "status", "capacity", "storage")
             if child.id.kind == "PersistentVolumeClaim"
             else None
         )
         has = amount(held)
-        larger = [text for size, text in asked if size is not None and has is not None and size > has]
+        larger = [text for size, text in requested if size is not None and has is not None and size > has]
         if has is None:
             continue
         facts = {
@@ -121,24 +121,24 @@ def full_volume(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def said_by_child(complaint: Complaint) -> Iterator[Explained]:
+def child_condition(complaint: Complaint) -> Iterator[Explained]:
     """The unmet condition of a child, the deepest first: its controller knows more than its owner's."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
     if node is None or complaint.id is None:
         return
     for child in reversed([n for n in app.descendants(node.uid) if n.id.kind not in _SILENT]):
-        said, words = _says(_live(complaint, child))
-        if not said and _unaddressed(child):
-            said = words = _warned(app, child)
-        if not said or any(said in text for text in complaint.texts):
+        message, words = _child_message(_live_child(complaint, child))
+        if not message and _unaddressed(child):
+            message = words = _warned(app, child)
+        if not message or any(message in text for text in complaint.texts):
             continue
         facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
         yield Explained(
             "said-by-child",
             app.ref,
             child.id,
-            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(said)}".',
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(message)}".',
             evidence=(f"{child.id}: {excerpt(words, 400)}",),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
@@ -172,20 +172,20 @@ _FINE = frozenset(
 )
 
 
-def _says(live: Object | None) -> tuple[str, str]:
+def _child_message(live: Object | None) -> tuple[str, str]:
     """(message, evidence) of a live object's complaint: a condition, or a status that is a text (an ACME challenge, an analysis run); both empty if there is none."""
     for condition in maps(live, "status", "conditions"):
-        said = text_at(condition, "message")
-        if speaks(condition) and len(said) >= _SHORTEST:
+        message = text_at(condition, "message")
+        if reports_fault(condition) and len(message) >= _SHORTEST:
             reason = text_at(condition, "reason")
-            return said, f"{text_at(condition, 'type')}={text_at(condition, 'status')} {reason}: {said}".replace(
+            return message, f"{text_at(condition, 'type')}={text_at(condition, 'status')} {reason}: {message}".replace(
                 " :", ":"
             )
     state = next((s for field in _STATES if (s := text_at(live, "status", field))), "")
     for field in _STATED if state.lower() not in _FINE else ():
-        said = text_at(live, "status", field)
-        if len(said) >= _SHORTEST and " " in said:
-            return said, f"status.{field}{f' ({state})' if state else ''}: {said}"
+        message = text_at(live, "status", field)
+        if len(message) >= _SHORTEST and " " in message:
+            return message, f"status.{field}{f' ({state})' if state else ''}: {message}"
     return "", ""
 
 
@@ -193,13 +193,13 @@ _SHORTEST = 8
 """Fewest characters of a useful message."""
 
 
-def _live(complaint: Complaint, child: Node) -> Object | None:
+def _live_child(complaint: Complaint, child: Node) -> Object | None:
     managed = complaint.app.resource(child.id.key)
     found: Object | None = managed.live if managed else None
     return found or complaint.app.evidence.get(Want("live", child.id))
 
 
-def speaks(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
+def reports_fault(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
     """True for a condition that reports a fault: one of the `bad` states, or True for the types that mean failure.
 
     One of severity Info does not count for its object (knative.dev/pkg/apis).
@@ -210,7 +210,7 @@ def speaks(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
     return status == "True" if kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid") else status in bad
 
 
-def contradicts(complaint: Complaint) -> Iterator[Explained]:
+def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
     """All conditions of the object report success for the current generation, but Argo CD's health check does not."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ else None
@@ -219,7 +219,7 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     live, health = resource.live, resource.health
     shown = health.status in ("Progressing", "Degraded")
     conditions = maps(live, "status", "conditions")
-    if id_.group == "apps" and shown and rolled_out(live) and not any(speaks(c) for c in conditions):
+    if id_.group == "apps" and shown and is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
         facts = {"app": str(app.ref)}
         yield Explained(
             "contradicts",
@@ -238,9 +238,9 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         return
     ready = next((c for c in conditions if c.get("type") in _WELL[:3] and c.get("status") == "True"), None)
     lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
-    if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
+    if ready is None or health.status not in ("Progressing", "Degraded") or any(reports_fault(c) for c in conditions):
         return
-    if any(_under_way(c) or (c is not ready and _shows(health.message, c)) for c in conditions):
+    if any(_is_under_way(c) or (c is not ready and _is_shown_message(health.message, c)) for c in conditions):
         return  # the object itself reports what Argo CD shows
     if lags and dig(live, "status", "observedGeneration") is not None:
         return
@@ -275,15 +275,15 @@ _UNDER_WAY = regex(
 )
 
 
-def _under_way(condition: Object) -> bool:
+def _is_under_way(condition: Object) -> bool:
     """True for a condition that says that its controller is working."""
     return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
 
 
-def _shows(shown: str, condition: Object) -> bool:
+def _is_shown_message(shown: str, condition: Object) -> bool:
     """True if Argo CD's message is the condition's message."""
-    said = text_at(condition, "message")
-    return bool(said) and said.strip() in shown
+    message = text_at(condition, "message")
+    return bool(message) and message.strip() in shown
 
 
 _NOT_FOUND = regex(
@@ -292,7 +292,7 @@ _NOT_FOUND = regex(
 _SETTLED = timedelta(minutes=10)
 
 
-def there(complaint: Complaint) -> Iterator[Explained]:
+def present_object(complaint: Complaint) -> Iterator[Explained]:
     """A controller says that an object of this application is not found, though it has long existed: it looks elsewhere, or has not retried.
 
     Only for custom resources, whose controllers retry; a Secret or ConfigMap of that name may be the provider's.
@@ -301,7 +301,7 @@ def there(complaint: Complaint) -> Iterator[Explained]:
     if id_ is None or "." not in id_.group or id_.group == "apps":
         return
     absent = {name for text in complaint.texts for name in _NOT_FOUND.findall(text[:8000])}
-    for mention, known in mentioned(complaint, fleet=False) if absent else ():
+    for mention, known in mentioned_objects(complaint, fleet=False) if absent else ():
         made = parse_time(dig(known.resource.live, "metadata", "creationTimestamp"))
         settled = known.resource.live is not None and (made is None or app.observed_at - made > _SETTLED)
         if mention.name in absent and known.how == "name" and settled and known.id.kind not in ("Secret", "ConfigMap"):
@@ -323,7 +323,7 @@ def there(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
-def rolled_out(live: Object) -> bool:
+def is_rolled_out(live: Object) -> bool:
     """True if Argo CD's own check calls this Deployment or StatefulSet Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
     status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
     kind = live.get("kind")

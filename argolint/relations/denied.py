@@ -22,22 +22,22 @@ USUAL_REQUESTS = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"
 """Suggested first requests for a container without any."""
 
 
-def level(complaint: Complaint) -> Iterator[Explained]:
+def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
     """Pod Security refuses settings that the manifest has on purpose; CreateNamespace=true created the namespace without labels."""
     app, id_ = complaint.app, complaint.id
     found = complaint.first(_LEVEL)
     if found is None or id_ is None or complaint.manifest is None:
         return
-    asked = tuple(_privileges(complaint.manifest))
+    privileges = tuple(_privileges(complaint.manifest))
     namespace = complaint.namespace
     owner = _namespace_owner(complaint.fleet, app.cluster, namespace)
     made = "CreateNamespace=true" in app.sync_options and namespace == app.destination_namespace
-    if not asked or not (owner or made):
+    if not privileges or not (owner or made):
         return
     facts = {
         "object": str(id_),
         "namespace": namespace,
-        "asked": ", ".join(asked[:3]),
+        "asked": ", ".join(privileges[:3]),
         "place": application_place(app),
         "owner": str(owner[0]) if owner else "",
         "created": not owner,
@@ -52,7 +52,7 @@ def level(complaint: Complaint) -> Iterator[Explained]:
         owner[0] if owner else app.ref,
         owner[1] if owner else None,
         f"{id_} needs {facts['asked']}, but {how} allows only Pod Security level {found[1]}.",
-        evidence=(f"Git asks for {', '.join(asked)}", f'the message: violates PodSecurity "{found[1]}"'),
+        evidence=(f"Git asks for {', '.join(privileges)}", f'the message: violates PodSecurity "{found[1]}"'),
         fixes=advice(__package__, "denied-by/level", facts, id_),
     )
 
@@ -82,26 +82,26 @@ def _privileges(manifest: Object) -> Iterator[str]:
             yield f"capability {added[0]} of container {text_at(container, 'name')}"
 
 
-def unspecified(complaint: Complaint) -> Iterator[Explained]:
+def unspecified_resources(complaint: Complaint) -> Iterator[Explained]:
     """A quota requires requests or limits of every container, and this container has none; the quota is not used up."""
     found = complaint.first(_MUST)
     if found is None or complaint.id is None:
         return
     quota, rest = found[1], found[2]
-    asked: dict[str, list[str]] = {}
+    wanted: dict[str, list[str]] = {}
     for part in rest.split(";"):
         resource, separator, names = part.partition(" for: ")
         for name in names.split(",") if separator else ():
-            asked.setdefault(name.strip(), []).append(resource.strip())
-    if not asked:  # before Kubernetes 1.25 the message has no containers, only the resources
-        asked[""] = [word.strip() for word in rest.split(",")][:8]
-    name = next(iter(asked))
+            wanted.setdefault(name.strip(), []).append(resource.strip())
+    if not wanted:  # before Kubernetes 1.25 the message has no containers, only the resources
+        wanted[""] = [word.strip() for word in rest.split(",")][:8]
+    name = next(iter(wanted))
     manifest, child = template_of(complaint)
     places = {text_at(c, "name"): pointer for pointer, c in containers(manifest)}
-    pointer = places.get(name) or _without(manifest, asked[name])
+    pointer = places.get(name) or _container_without(manifest, wanted[name])
     own = next((n for n, p in places.items() if p == pointer), name)
     what = enumerated(
-        sorted({w if w.startswith(("limits.", "requests.")) else f"requests.{w}" for w in asked[name]}), limit=4
+        sorted({w if w.startswith(("limits.", "requests.")) else f"requests.{w}" for w in wanted[name]}), limit=4
     )
     facts = {
         "object": str(complaint.id),
@@ -109,7 +109,7 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
         "quota": f"ResourceQuota {complaint.namespace}/{quota}",
         "what": what,
         "namespace": complaint.namespace,
-        "fields": _fields(asked[name]),
+        "fields": _resources_yaml(wanted[name]),
         "child": child,
         "injected": bool(child) or (bool(name) and bool(places) and name not in places),
     }
@@ -126,7 +126,7 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-def _without(manifest: Object | None, wanted: list[str]) -> str:
+def _container_without(manifest: Object | None, wanted: list[str]) -> str:
     """The first container without one of `limits.cpu`, `requests.memory`…, if the message names none."""
     for pointer, container in containers(manifest):
         for what in wanted:
@@ -136,7 +136,7 @@ def _without(manifest: Object | None, wanted: list[str]) -> str:
     return ""
 
 
-def _fields(wanted: list[str]) -> str:
+def _resources_yaml(wanted: list[str]) -> str:
     """The resources to add, as YAML with placeholder values."""
     sections: dict[str, list[str]] = {}
     for what in wanted[:8]:

@@ -23,19 +23,19 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
     resource = app.resource(id_.key) if id_ is not None else None
     if id_ is None or resource is None or resource.live is None:
         return
-    for part, whose in _PARTS.items():
+    for part, owner in _PARTS.items():
         entries = maps(resource.live, "status", part)
-        bad = [entry for entry in entries if _refused(entry)]
-        good = [entry for entry in entries if not _refused(entry) and maps(entry, "conditions")]
-        said = [text_at(c, "message") for e in bad for c in maps(e, "conditions") if c.get("status") == "False"]
-        if not bad or not good or not any(words and words in text for text in complaint.texts for words in said):
+        bad = [entry for entry in entries if _refusal_reason(entry)]
+        good = [entry for entry in entries if not _refusal_reason(entry) and maps(entry, "conditions")]
+        messages = [text_at(c, "message") for e in bad for c in maps(e, "conditions") if c.get("status") == "False"]
+        if not bad or not good or not any(words and words in text for text in complaint.texts for words in messages):
             continue
-        left = all(_left(resource.live, entry, whose) for entry in bad)
+        left = all(_is_left_over(resource.live, entry, owner) for entry in bad)
         foreign = {text_at(e, "controllerName") for e in bad}.isdisjoint(text_at(e, "controllerName") for e in good)
-        if not left and not (foreign and all(_refused(e) in _NOT_HIS for e in bad)):
+        if not left and not (foreign and all(_refusal_reason(e) in _NOT_HIS for e in bad)):
             continue
         of, accepts = text_at(bad[0], "controllerName"), text_at(good[0], "controllerName")
-        name = "/".join(filter(None, (text_at(bad[0], whose, "name"), text_at(bad[0], whose, "sectionName"))))
+        name = "/".join(filter(None, (text_at(bad[0], owner, "name"), text_at(bad[0], owner, "sectionName"))))
         message = (
             f"{id_} counts as ill by what its status still says of {name}, which it no longer names."
             if left
@@ -63,12 +63,12 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def _refused(entry: Object) -> str:
+def _refusal_reason(entry: Object) -> str:
     """The reason of a False condition; empty if there is none."""
     return next((text_at(c, "reason") or "False" for c in maps(entry, "conditions") if c.get("status") == "False"), "")
 
 
-def _left(live: Object, entry: Object, whose: str) -> bool:
+def _is_left_over(live: Object, entry: Object, whose: str) -> bool:
     """True for an entry of an earlier generation whose parent the object no longer names."""
     generation = dig(live, "metadata", "generation")
     seen = [c.get("observedGeneration") for c in maps(entry, "conditions")]

@@ -13,7 +13,7 @@ from argolint.model import Follows, Object, ResourceId, Want
 from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
+from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 
@@ -31,7 +31,7 @@ _PEERS = 3
 
 def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
     """The workloads behind a Service of another application in the sentence: the list has neither replicas nor labels."""
-    for mention, known in mentioned(complaint):
+    for mention, known in mentioned_objects(complaint):
         if known.app.ref == complaint.app.ref or "service" not in mention.kinds or known.id.kind != "Service":
             continue
         neighbours = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
@@ -55,18 +55,18 @@ def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
     return [one for one in found if one[0].ref != complaint.app.ref][:_PEERS]
 
 
-def unanswered(complaint: Complaint) -> Iterator[Explained]:
+def unanswered_service(complaint: Complaint) -> Iterator[Explained]:
     """The Service of the fleet that does not answer according to the sentence, and the reason."""
     if not complaint.first(_NO_ANSWER):
         return
-    for mention, known in mentioned(complaint):
-        named = "service" in mention.kinds and known.id.kind == "Service" and not _later_than(complaint, known.app)
-        if named and (found := _behind(complaint, known)) is not None:
+    for mention, known in mentioned_objects(complaint):
+        named = "service" in mention.kinds and known.id.kind == "Service" and not _is_later(complaint, known.app)
+        if named and (found := _service_fault(complaint, known)) is not None:
             yield found
             return
 
 
-def _later_than(complaint: Complaint, owner: App) -> bool:
+def _is_later(complaint: Complaint, owner: App) -> bool:
     """True if the owner became unhealthy only after the complaint: then it is no cause."""
     since = parse_time(dig(owner.raw, "status", "health", "lastTransitionTime"))
     operation = complaint.app.operation
@@ -74,7 +74,7 @@ def _later_than(complaint: Complaint, owner: App) -> bool:
     return since is not None and ended is not None and since > ended and owner.ref != complaint.app.ref
 
 
-def _behind(complaint: Complaint, service: Known) -> Explained | None:
+def _service_fault(complaint: Complaint, service: KnownObject) -> Explained | None:
     """The reason why the Service does not answer: a workload scaled to zero, an unhealthy one, or the whole application."""
     app = service.app
     workloads = [
@@ -91,15 +91,15 @@ def _behind(complaint: Complaint, service: Known) -> Explained | None:
     for workload in serving or workloads:
         if workload.missing and app.ref == complaint.app.ref:
             return None  # the sync itself has not reached it yet
-        said = "is missing" if workload.missing else _state(workload)
-        if said:
-            return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {said}", "ill")
+        fault = "is missing" if workload.missing else _workload_fault(workload)
+        if fault:
+            return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {fault}", "ill")
     if app.ref != complaint.app.ref and app.health.status in ("Degraded", "Missing"):
         return _explained(complaint, service, None, f"its Application {app.ref} is {app.health.status}", "ill")
     return None
 
 
-def _state(workload: Resource) -> str:
+def _workload_fault(workload: Resource) -> str:
     """The workload's fault, from its health or, since Argo CD 3.0 keeps no health in the list, from its own status."""
     if workload.health.status in _ILL:
         return f"is {workload.health.status}"
@@ -116,7 +116,9 @@ def _serves(service: Resource, workload: Resource) -> bool:
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
-def _explained(complaint: Complaint, service: Known, workload: Resource | None, why: str, topic: str) -> Explained:
+def _explained(
+    complaint: Complaint, service: KnownObject, workload: Resource | None, why: str, topic: str
+) -> Explained:
     app = service.app
     facts = {
         "service": str(service.id),
@@ -141,7 +143,7 @@ def _explained(complaint: Complaint, service: Known, workload: Resource | None, 
     )
 
 
-def rewritten(complaint: Complaint) -> Iterator[Explained]:
+def rewritten_certificate(complaint: Complaint) -> Iterator[Explained]:
     """A webhook or API whose certificate is not trusted, and whose configuration its own Application replaces at each sync.
 
     Replace=true and Force=true write the whole manifest: the caBundle that a controller added is gone until it is added again (kubectl
@@ -150,11 +152,11 @@ def rewritten(complaint: Complaint) -> Iterator[Explained]:
     if not complaint.first(_NOT_TRUSTED):
         return
     read = (
-        (None, Known(owner, found, "webhook"))
+        (None, KnownObject(owner, found, "webhook"))
         for owner, id_ in _configurations(complaint)
-        if (found := _named_in(complaint, owner, id_))
+        if (found := _named_configuration(complaint, owner, id_))
     )
-    for mention, known in (*mentioned(complaint), *read):
+    for mention, known in (*mentioned_objects(complaint), *read):
         options = sorted(o for o in known.app.sync_options if o in ("Replace=true", "Force=true"))
         if "Replace=true" in options and (
             known.how == "webhook" or (mention and {"service", "webhook"} & set(mention.kinds))
@@ -187,7 +189,7 @@ _KEPT = regex(
 _MARK = regex(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
 
 
-def taken_away(complaint: Complaint) -> Iterator[Explained]:
+def removed_mark(complaint: Complaint) -> Iterator[Explained]:
     """A required label or annotation from a controller: Replace=true writes the manifest of Git without it."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ else None
@@ -222,16 +224,16 @@ def taken_away(complaint: Complaint) -> Iterator[Explained]:
                     return
 
 
-def _named_in(complaint: Complaint, owner: App, id_: ResourceId) -> Resource | None:
+def _named_configuration(complaint: Complaint, owner: App, id_: ResourceId) -> Resource | None:
     """The webhook configuration of another application, if it has a webhook that the sentence names."""
     found = peer(complaint.app, owner, id_)
     names = {text_at(webhook, "name") for webhook in maps(found.any, "webhooks")} if found else set()
     return found if any(name and f'"{name}"' in text for name in names for text in complaint.texts) else None
 
 
-def ill(complaint: Complaint) -> Iterator[Explained]:
+def ill_object(complaint: Complaint) -> Iterator[Explained]:
     """An object that the sentence names with its kind, and that Argo CD shows as Degraded or Missing."""
-    for mention, known in mentioned(complaint):
+    for mention, known in mentioned_objects(complaint):
         kind = known.id.kind
         if (
             known.how != "name"
@@ -240,7 +242,7 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
         ):
             continue
         own = known.app.ref == complaint.app.ref
-        if own and (known.resource.missing or (complaint.id is not None and _below(complaint, known))):
+        if own and (known.resource.missing or (complaint.id is not None and _is_owned_by_it(complaint, known))):
             continue  # the sync has not created it yet
         owner = "" if own else f" of Application {known.app.ref}"
         health = known.resource.health
@@ -264,7 +266,7 @@ _LEANS = regex(r"(?:Ref|Reference|[Cc]luster)$")
 _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 
-def leaning(complaint: Complaint) -> Iterator[Explained]:
+def ill_owner(complaint: Complaint) -> Iterator[Explained]:
     """A custom resource that belongs to an unhealthy one of its application, by label or reference; its sentence has a name that begins with the owner's."""
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or "." not in id_.group:
@@ -272,7 +274,7 @@ def leaning(complaint: Complaint) -> Iterator[Explained]:
     words = frozenset(
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
-    for name, kind in _leans(complaint.manifest):
+    for name, kind in _named_owners(complaint.manifest):
         other = next(
             (
                 r
@@ -290,7 +292,7 @@ def leaning(complaint: Complaint) -> Iterator[Explained]:
         facts = {
             "workload": str(other.id),
             "object": str(id_),
-            "wave": str(Known(app, other).place.wave + 1),
+            "wave": str(KnownObject(app, other).place.wave + 1),
             "command": Shell(kubectl_name(other.id)),
         }
         yield Explained(
@@ -305,7 +307,7 @@ def leaning(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def _leans(manifest: Object) -> Iterator[tuple[str, str]]:
+def _named_owners(manifest: Object) -> Iterator[tuple[str, str]]:
     """(name, kind or empty) of the owners that the manifest names."""
     yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
     for key, value in mapping(manifest, "spec").items():
@@ -313,7 +315,7 @@ def _leans(manifest: Object) -> Iterator[tuple[str, str]]:
             yield text_at(value, "name"), text_at(value, "kind")
 
 
-def _below(complaint: Complaint, known: Known) -> bool:
+def _is_owned_by_it(complaint: Complaint, known: KnownObject) -> bool:
     """True for objects that the complaining object owns: they are covered by other relations."""
     assert complaint.id is not None  # the caller has checked it
     node = complaint.app.node(complaint.id)

@@ -12,25 +12,29 @@ from argolint.model import Object, Want
 from argolint.patterns import regex
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, Known, by_name, mentioned
+from argolint.relations.look_up import Complaint, KnownObject, by_name, mentioned_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
 from argolint.values import leaves, maps, text_at
 from argolint.values.kubernetes import pod_spec
 
 
-def later(complaint: Complaint) -> Iterator[Explained]:
+def later_object(complaint: Complaint) -> Iterator[Explained]:
     """A missing object of the application that the sentence or the manifest names, and that this sync creates later."""
     own = complaint.place
     seen = set()
     lacks = complaint.app.derive(_lacks_any)
-    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)) if lacks else ():
+    for known, why in (
+        (*_objects_in_message(complaint), *_objects_needed(complaint), *_objects_named_after(complaint))
+        if lacks
+        else ()
+    ):
         if known.id not in seen and known.resource.missing and known.place > own:
             seen.add(known.id)
             yield _explained(complaint, known, own, why)
     if not seen:
-        yield from _namespace(complaint, own)
-        yield from _after_health(complaint)
+        yield from _later_namespace(complaint, own)
+        yield from _hook_after_health(complaint)
         yield from _awaited_job(complaint)
         yield from _of_the_same_image(complaint)
 
@@ -39,11 +43,13 @@ def _lacks_any(app: App) -> bool:
     return any(resource.missing for resource in app.resources)
 
 
-def _spoken_of(complaint: Complaint) -> Iterator[tuple[Known, str]]:
-    return ((known, f"the message names {mention.name}") for mention, known in mentioned(complaint, fleet=False))
+def _objects_in_message(complaint: Complaint) -> Iterator[tuple[KnownObject, str]]:
+    return (
+        (known, f"the message names {mention.name}") for mention, known in mentioned_objects(complaint, fleet=False)
+    )
 
 
-def _needed(complaint: Complaint) -> Iterator[tuple[Known, str]]:
+def _objects_needed(complaint: Complaint) -> Iterator[tuple[KnownObject, str]]:
     """The objects that the manifest requires, and the makers of those."""
     manifest = complaint.manifest
     if manifest is None:
@@ -54,13 +60,13 @@ def _needed(complaint: Complaint) -> Iterator[tuple[Known, str]]:
                 "",
                 reference.namespace or complaint.namespace,
             ):
-                yield Known(complaint.app, resource), f"{reference.pointer} names it"
+                yield KnownObject(complaint.app, resource), f"{reference.pointer} names it"
         if reference.kind == "Secret":
             for known in _makers_of(complaint, reference.name):
                 yield known, f"{reference.pointer} names Secret {reference.name}, which it makes"
 
 
-def _makers_of(complaint: Complaint, secret: str) -> Iterator[Known]:
+def _makers_of(complaint: Complaint, secret: str) -> Iterator[KnownObject]:
     for known in complaint.app.derive(by_name).get(secret, ()):
         if known.how == "makes" and known.id.namespace == complaint.namespace:
             yield known
@@ -71,16 +77,16 @@ _ABSENT = regex(
 )
 
 
-def _named_after(complaint: Complaint) -> Iterator[tuple[Known, str]]:
+def _objects_named_after(complaint: Complaint) -> Iterator[tuple[KnownObject, str]]:
     """Objects that an operator names after their maker: `web` creates `web-collector`."""
     absent = {found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}
     for resource in complaint.app.missing if absent else ():
         made = next((name for name in sorted(absent) if name.startswith(f"{resource.name}-")), "")
         if made and resource.namespace == complaint.namespace:
-            yield Known(complaint.app, resource), f"{made} is named after it"
+            yield KnownObject(complaint.app, resource), f"{made} is named after it"
 
 
-def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Explained:
+def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str) -> Explained:
     before = known.place.phase > own.phase
     when = f"only after {PHASES[own.phase]} hooks" if before else f"in wave {known.place.wave}, after wave {own.wave}"
     facts = {
@@ -105,16 +111,16 @@ def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Expl
 _NO_NAMESPACE = regex(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
 
 
-def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
+def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
     """A namespace that no manifest has, for an object of an early wave: its possible maker comes later and waits for this object."""
     app = complaint.app
     found = complaint.first(_NO_NAMESPACE)
     name = found[1] if found else ""
     if not name or complaint.id is None or any(row.kind == "Namespace" and row.name == name for row in app.rows):
         return
-    if complaint.fleet.derive(_brings_namespace, app.cluster, name):
+    if complaint.fleet.derive(_is_namespace_listed, app.cluster, name):
         return
-    after = [r for r in app.resources if r.desired is not None and Known(app, r).place > own and not r.hook]
+    after = [r for r in app.resources if r.desired is not None and KnownObject(app, r).place > own and not r.hook]
     operators = [
         r
         for r in after
@@ -122,10 +128,10 @@ def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
     ]
     if not operators:
         return
-    first = min(operators, key=lambda r: (Known(app, r).place, r.kind != "Deployment", r.name))
+    first = min(operators, key=lambda r: (KnownObject(app, r).place, r.kind != "Deployment", r.name))
     facts = {
         "object": complaint.subject,
-        "wave": str(Known(app, first).place.wave),
+        "wave": str(KnownObject(app, first).place.wave),
         "own_wave": str(own.wave),
         "made": name,
         "missing": str(first.id),
@@ -143,11 +149,11 @@ def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
     )
 
 
-def _brings_namespace(fleet: Fleet, cluster: str, name: str) -> bool:
+def _is_namespace_listed(fleet: Fleet, cluster: str, name: str) -> bool:
     return any(key.name == name for key in fleet.of_kind(cluster, "", "Namespace"))
 
 
-def _after_health(complaint: Complaint) -> Iterator[Explained]:
+def _hook_after_health(complaint: Complaint) -> Iterator[Explained]:
     """A PostSync hook creates something that is absent, while the sync waits for the health of the object that needs it."""
     app = complaint.app
     awaited = app.operation.awaited if app.operation else None
@@ -156,7 +162,7 @@ def _after_health(complaint: Complaint) -> Iterator[Explained]:
     for name in sorted({found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}):
         word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
         for manifest in app.evidence.get(Want("manifests")) or ():
-            if "PostSync" in hook_phases(manifest) and _speaks(manifest, word):
+            if "PostSync" in hook_phases(manifest) and _mentions_word(manifest, word):
                 hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
                 facts = {"object": complaint.subject, "hook": hook, "made": name}
                 yield Explained(
@@ -246,5 +252,5 @@ def _image(container: Object) -> str:
     return head if head and "/" not in tag else image
 
 
-def _speaks(manifest: Object, word: re.Pattern[str]) -> bool:
+def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:
     return any(word.search(value) for _, value in leaves(manifest) if isinstance(value, str))

@@ -76,8 +76,8 @@ class Complaint:
         """The phase in which the running operation applied the object; empty if not shown."""
         results = self.app.operation.results if self.app.operation and self.id else ()
         wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
-        said = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
-        return next((phase for r in said if (phase := text_at(r, "syncPhase")) in PHASES), "")
+        own_results = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
+        return next((phase for r in own_results if (phase := text_at(r, "syncPhase")) in PHASES), "")
 
 
 @lru_cache(maxsize=2048)
@@ -87,7 +87,7 @@ def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownObject:
     """An object that a name refers to. `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures."""
 
     app: App
@@ -103,18 +103,18 @@ class Known:
         return place_of(self.resource.desired, self.resource.sync_wave)
 
 
-def by_name(app: App) -> Mapping[str, Sequence[Known]]:
+def by_name(app: App) -> Mapping[str, Sequence[KnownObject]]:
     """All objects of an application by the names that others use for them."""
-    found: dict[str, list[Known]] = defaultdict(list)
+    found: dict[str, list[KnownObject]] = defaultdict(list)
     making = frozenset(makers())
     for resource in app.resources:
-        found[resource.name].append(Known(app, resource))
+        found[resource.name].append(KnownObject(app, resource))
         if (resource.group, resource.kind) in making:
             for secret in made_secrets(resource.any):
-                found[secret].append(Known(app, resource, "makes"))
+                found[secret].append(KnownObject(app, resource, "makes"))
         elif resource.kind in WEBHOOKS:
             for webhook in maps(resource.any, "webhooks"):
-                found[text_at(webhook, "name")].append(Known(app, resource, "webhook"))
+                found[text_at(webhook, "name")].append(KnownObject(app, resource, "webhook"))
     return found
 
 
@@ -129,13 +129,13 @@ def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, 
     return found
 
 
-def of_fleet(complaint: Complaint, name: str) -> Iterator[Known]:
+def objects_of_fleet(complaint: Complaint, name: str) -> Iterator[KnownObject]:
     """Objects of this name in other applications of the cluster, from the list or from a request."""
     app = complaint.app
     for other, place in complaint.fleet.derive(_on_cluster, app.cluster).get(name, ()):
         if other.ref != app.ref:
             listed = other.resources[place]
-            yield Known(other, peer(app, other, listed.id) or listed)
+            yield KnownObject(other, peer(app, other, listed.id) or listed)
 
 
 def peer(app: App, other: App, id_: ResourceId) -> Resource | None:
@@ -156,7 +156,7 @@ def _built_in_words() -> frozenset[str]:
     return frozenset(map(kind_word, (*_BUILT_IN.split(), *(kind for _, kind in CLUSTER_SCOPED))))
 
 
-def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
+def mentioned_objects(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, KnownObject]]:
     """The objects that the sentences name, each with its mention; the application's own objects first."""
     names = complaint.names
     if not names:
@@ -166,27 +166,29 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
     seen: set[tuple[str, ResourceId]] = set()
     for where in (own, None) if fleet else (own,):
         for mention in names:
-            candidates = where.get(mention.name, ()) if where is not None else _beyond(complaint, mention, kinds)
+            candidates = (
+                where.get(mention.name, ()) if where is not None else _candidates_beyond(complaint, mention, kinds)
+            )
             if not candidates:
                 continue
-            meant = [k for k in candidates if k.id != complaint.id and means(complaint, mention, k, kinds)]
-            for known in _one(meant):
+            possible = [k for k in candidates if k.id != complaint.id and is_meant(complaint, mention, k, kinds)]
+            for known in _single_object(possible):
                 if (known.how, known.id) not in seen:
                     seen.add((known.how, known.id))
                     yield mention, known
 
 
-def _beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[Known]:
+def _candidates_beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[KnownObject]:
     """Candidates of other applications: only for a name with a kind or namespace in the sentence."""
-    return of_fleet(complaint, mention.name) if mention.namespace or not kinds.isdisjoint(mention.kinds) else ()
+    return objects_of_fleet(complaint, mention.name) if mention.namespace or not kinds.isdisjoint(mention.kinds) else ()
 
 
-def _one(meant: list[Known]) -> list[Known]:
+def _single_object(meant: list[KnownObject]) -> list[KnownObject]:
     """All candidates if they are one object (two applications may have it), or one object and its maker; none if they differ."""
     return meant if len({(k.id.kind, k.id.namespace) for k in meant if k.how == "name"}) <= 1 else []
 
 
-def means(complaint: Complaint, mention: Mention, known: Known, kinds: frozenset[str]) -> bool:
+def is_meant(complaint: Complaint, mention: Mention, known: KnownObject, kinds: frozenset[str]) -> bool:
     """Whether the name in the sentence refers to this object."""
     word = {"makes": "secret", "webhook": "webhook"}.get(known.how, kind_word(known.id.kind))
     space = mention.namespace if kind_word(mention.namespace) not in kinds else ""

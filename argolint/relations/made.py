@@ -15,7 +15,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.patterns import regex
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, Known, peer
+from argolint.relations.look_up import Complaint, KnownObject, peer
 from argolint.values import get, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import SYNC_OPTIONS
@@ -60,15 +60,15 @@ def made_kinds(maker: Maker, obj: Object) -> Iterator[tuple[str, str]]:
             yield str(group), kind
 
 
-def made(complaint: Complaint) -> Iterator[Explained]:
+def maker_of_kind(complaint: Complaint) -> Iterator[Explained]:
     """The object of this application, or of another one of the cluster, from which a controller defines the unknown kind."""
     id_ = complaint.id
     if id_ is None or not any(words in text for text in complaint.texts for words in _UNKNOWN_KIND):
         return
-    for known in _origins(complaint, id_.group, id_.kind):
+    for known in _possible_origins(complaint, id_.group, id_.kind):
         yield _explained(complaint, known)
         return
-    yield from _installed(complaint)
+    yield from _installing_object(complaint)
 
 
 @cache
@@ -81,14 +81,16 @@ def _installers() -> Mapping[tuple[str, str], str]:
     return found
 
 
-def _installed(complaint: Complaint) -> Iterator[Explained]:
+def _installing_object(complaint: Complaint) -> Iterator[Explained]:
     """The object of this application that installs the operator; of several the one with a word of the kind's group."""
     app, id_ = complaint.app, complaint.id
-    assert id_ is not None  # `made` has checked it
+    assert id_ is not None  # `maker_of_kind` has checked it
     if "." not in id_.group or (id_.group, id_.kind) in _installers():
         return
-    known = [Known(app, r) for group, kind in _installers() for r in app.of_kind(kind, group) if r.desired is not None]
-    alike = [k for k in known if _bears(k.resource.any, id_.group, id_.kind)]
+    known = [
+        KnownObject(app, r) for group, kind in _installers() for r in app.of_kind(kind, group) if r.desired is not None
+    ]
+    alike = [k for k in known if _is_installer_of(k.resource.any, id_.group, id_.kind)]
     for installer in alike[:1] or (known if len(known) == 1 else ()):
         yield _explained(complaint, installer, installs=True)
 
@@ -104,29 +106,29 @@ _NAMES = (
 )
 
 
-def _bears(installer: Object, group: str, kind: str) -> bool:
+def _is_installer_of(installer: Object, group: str, kind: str) -> bool:
     """Whether the installed package's name contains the kind's name, or a word of the group other than its vendor's domain."""
     labels = group.split(".")
     words = frozenset(_WORD.findall(f"{' '.join(labels[: max(1, len(labels) - 2)])} {kind}".lower())) - _COMMON
-    said = " ".join(text_at(installer, *path).rpartition("/")[2] for path in _NAMES).lower()
-    return any(word in said or word in said.replace("-", "") for word in words)
+    package = " ".join(text_at(installer, *path).rpartition("/")[2] for path in _NAMES).lower()
+    return any(word in package or word in package.replace("-", "") for word in words)
 
 
-def _origins(complaint: Complaint, group: str, kind: str) -> Iterator[Known]:
+def _possible_origins(complaint: Complaint, group: str, kind: str) -> Iterator[KnownObject]:
     for (of_group, of_kind), maker in makers_of_kinds().items():
         if not maker.derived or (maker.fixed and maker.fixed != group):
             continue
         for resource in complaint.app.of_kind(of_kind, of_group):
             if (group, kind) in made_kinds(maker, resource.any):
-                yield Known(complaint.app, resource)
-        for other, listed in _elsewhere(complaint, of_group, of_kind):
+                yield KnownObject(complaint.app, resource)
+        for other, listed in _objects_elsewhere(complaint, of_group, of_kind):
             read = peer(complaint.app, other, listed.id)
             by_custom = listed.name in (kind.lower(), f"{kind.lower()}s.{group}", f"{kind.lower()}.{group}")
             if (read and (group, kind) in made_kinds(maker, read.any)) or (read is None and by_custom):
-                yield Known(other, read or listed)
+                yield KnownObject(other, read or listed)
 
 
-def _elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[App, Resource]]:
+def _objects_elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[App, Resource]]:
     fleet = complaint.fleet
     for key in fleet.of_kind(complaint.app.cluster, group, kind):
         for ref in fleet.owners(key):
@@ -136,9 +138,9 @@ def _elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[Ap
                 yield other, listed
 
 
-def _explained(complaint: Complaint, known: Known, *, installs: bool = False) -> Explained:
+def _explained(complaint: Complaint, known: KnownObject, *, installs: bool = False) -> Explained:
     app, id_ = complaint.app, complaint.id
-    assert id_ is not None  # `made` has checked it
+    assert id_ is not None  # `maker_of_kind` has checked it
     same = known.app.ref == app.ref
     skipped = has_sync_option(app.raw, complaint.manifest, _SKIP)
     misplaced = same and not skipped and has_sync_option({}, known.resource.desired, _SKIP)

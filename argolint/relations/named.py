@@ -50,11 +50,11 @@ def hosts(manifest: Object, namespace: str) -> Iterator[tuple[str, str]]:
         for index, container in enumerate(items(spec, field)):
             for number, variable in enumerate(maps(container, "env") if isinstance(container, dict) else ()):
                 found = _ADDRESS.match(text_at(variable, "value"))
-                if found and _CALLED.search(text_at(variable, "name")) and _within(found.group(2), namespace):
+                if found and _CALLED.search(text_at(variable, "name")) and _is_in_namespace(found.group(2), namespace):
                     yield f"{base}/{field}/{index}/env/{number}/value", found.group(1)
 
 
-def _within(rest: str | None, namespace: str) -> bool:
+def _is_in_namespace(rest: str | None, namespace: str) -> bool:
     """True for `web`, `web.shop`, `web.shop.svc` and `web.shop.svc.cluster.local` in namespace shop."""
     return rest is None or rest.rstrip(".") in (f".{namespace}", f".{namespace}.svc", f".{namespace}.svc.cluster.local")
 

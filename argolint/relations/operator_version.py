@@ -172,8 +172,8 @@ def _served(fleet: Fleet, cluster: str) -> tuple[Object, ...]:
     served = fleet.api_versions(cluster)
     if not any(kind.startswith("external-secrets.io/") and kind.endswith("/ExternalSecret") for kind in served):
         return ()
-    there = (bound for bound in data["served"] if bound["kind"] in served)
-    return (*there, *(b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served))
+    bounds = (bound for bound in data["served"] if bound["kind"] in served)
+    return (*bounds, *(b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served))
 
 
 def _states(obj: Object) -> Iterator[Object]:

@@ -7,47 +7,66 @@ from dataclasses import replace
 
 from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
-from argolint.relations.child import contradicts, full_volume, said_by_child, there, wanted_of_children
-from argolint.relations.denied import level, unspecified
+from argolint.relations.child import (
+    child_condition,
+    contradicted_health,
+    full_volume,
+    present_object,
+    wanted_of_children,
+)
+from argolint.relations.denied import pod_security_level, unspecified_resources
 from argolint.relations.entries import entry_of_another
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
-from argolint.relations.ill import ill, leaning, rewritten, taken_away, unanswered, wanted_of_peers
-from argolint.relations.later import later
+from argolint.relations.ill import (
+    ill_object,
+    ill_owner,
+    removed_mark,
+    rewritten_certificate,
+    unanswered_service,
+    wanted_of_peers,
+)
+from argolint.relations.later import later_object
 from argolint.relations.look_up import Complaint
-from argolint.relations.made import made
-from argolint.relations.source import chart_in_address, chart_of_git, deep_on_hub, registered_apart, unexpanded
+from argolint.relations.made import maker_of_kind
+from argolint.relations.source import (
+    chart_in_address,
+    chart_of_git,
+    credentials_elsewhere,
+    deep_hub_address,
+    unexpanded_template,
+)
 from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
-from argolint.relations.taken import gone_service, taken
+from argolint.relations.taken import missing_service, taken_object
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
-    unexpanded,
+    unexpanded_template,
     placeholder,
-    later,
+    later_object,
     chart_of_git,
     chart_in_address,
-    deep_on_hub,
-    registered_apart,
+    deep_hub_address,
+    credentials_elsewhere,
     container_of_target,
-    taken,
-    gone_service,
+    taken_object,
+    missing_service,
     refused_value,
     unknown_field,
-    taken_away,
-    rewritten,
-    made,
-    level,
-    unspecified,
+    removed_mark,
+    rewritten_certificate,
+    maker_of_kind,
+    pod_security_level,
+    unspecified_resources,
     foreign,
-    unanswered,
-    ill,
-    leaning,
+    unanswered_service,
+    ill_object,
+    ill_owner,
     entry_of_another,
-    contradicts,
-    there,
+    contradicted_health,
+    present_object,
     full_volume,
-    said_by_child,
+    child_condition,
 )
 """The first that finds something decides: causes that someone can change in Git come first (`model.RelationKind`)."""
 

@@ -20,7 +20,7 @@ from argolint.values import bare_address, dig, leaves, same_repository, split_po
 _BRACES = regex(r"\{\{[^{}\n]{0,200}\}\}")
 
 
-def unexpanded(complaint: Complaint) -> Iterator[Explained]:
+def unexpanded_template(complaint: Complaint) -> Iterator[Explained]:
     """The Application has `{{…}}` instead of a template's value: any later error comes from that."""
     app = complaint.app
     for pointer, value in leaves(app.spec, "/spec"):
@@ -132,30 +132,32 @@ def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
     for at, source in _charts(complaint, _ABSENT):
         url, chart = text_at(source, "repoURL").rstrip("/"), text_at(source, "chart")
         above, _, last = url.rpartition("/")
-        asked = f"{url}/index.yaml" if "://" in url else f"{url}/{chart}"
-        if last != chart or "/" not in above.removeprefix("https://").removeprefix("http://") or _well(complaint, url):
+        requested = f"{url}/index.yaml" if "://" in url else f"{url}/{chart}"
+        if (
+            last != chart
+            or "/" not in above.removeprefix("https://").removeprefix("http://")
+            or _is_address_used(complaint, url)
+        ):
             continue
-        said = (
-            f"writes chart {excerpt(chart, 60)} in repoURL and in chart, and nothing is found at {excerpt(asked, 160)}."
-        )
+        sentence = f"writes chart {excerpt(chart, 60)} in repoURL and in chart, and nothing is found at {excerpt(requested, 160)}."
         address = f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}"
         facts = {"chart": chart, "at": at, "above": above}
-        yield _of_address_at(complaint, at, said, address, "chart-in-address", facts, likely=True)
+        yield _of_address_at(complaint, at, sentence, address, "chart-in-address", facts, likely=True)
         return
 
 
-def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
+def deep_hub_address(complaint: Complaint) -> Iterator[Explained]:
     """A chart below another repository: names on Docker Hub have two parts, and it answers 401 for any other name."""
     for at, source in _charts(complaint, _NOT_HAD):
         url, chart = bare_address(text_at(source, "repoURL")).rstrip("/"), text_at(source, "chart")
         parts = [part for part in (*url.split("/")[1:], *chart.split("/")) if part]
         if _host(url) not in _HUB or len(parts) <= _OF_HUB:
             continue
-        asked = "/".join(parts)
-        said = f"asks Docker Hub for {excerpt(asked, 120)}, but repositories there have two parts."
+        repository = "/".join(parts)
+        sentence = f"asks Docker Hub for {excerpt(repository, 120)}, but repositories there have two parts."
         address = f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}"
         facts = {"at": at, "first": parts[0], "second": parts[1]}
-        yield _of_address_at(complaint, at, said, address, "deep-on-hub", facts)
+        yield _of_address_at(complaint, at, sentence, address, "deep-on-hub", facts)
         return
 
 
@@ -163,7 +165,7 @@ _OF_HUB = 2
 """Parts of a repository's name on Docker Hub: owner and name."""
 
 
-def registered_apart(complaint: Complaint) -> Iterator[Explained]:
+def credentials_elsewhere(complaint: Complaint) -> Iterator[Explained]:
     """Credentials are registered for another address of the same registry: for charts, Argo CD uses only credentials of exactly this address."""
     for at, source in _charts(complaint, _REFUSED):
         url = text_at(source, "repoURL")
@@ -179,29 +181,29 @@ def registered_apart(complaint: Complaint) -> Iterator[Explained]:
             "as": Shell("--type oci" if native else "--type helm --enable-oci"),
             "oci": "://" not in url or native,
         }
-        said = f"reads charts of {excerpt(url, 100)}, but Argo CD has {excerpt(near[0], 100)} registered, which is another address."
+        sentence = f"reads charts of {excerpt(url, 100)}, but Argo CD has {excerpt(near[0], 100)} registered, which is another address."
         address = f"{at}/repoURL is {excerpt(url, 200)}"
-        yield _of_address_at(complaint, at, said, address, "registered-apart", facts, likely=True)
+        yield _of_address_at(complaint, at, sentence, address, "registered-apart", facts, likely=True)
         return
 
 
 def _of_address_at(
     complaint: Complaint,
     at: str,
-    said: str,
+    sentence: str,
     address: str,
     topic: str,
     facts: Mapping[str, Any],
     *,
     likely: bool = False,
 ) -> Explained:
-    """The fault in a source's address; `said`: what the Application does, `address`: the value."""
+    """The fault in a source's address; `sentence`: what the Application does, `address`: the value."""
     app = complaint.app
     return Explained(
         "spec-says",
         app.ref,
         None,
-        f"Application {app.ref} {said}",
+        f"Application {app.ref} {sentence}",
         evidence=(address, excerpt(complaint.texts[0], 400)),
         fixes=advice(__package__, f"spec-says/{topic}", {"place": application_place(app), **facts}, None),
         pointer=f"{at}/repoURL",
@@ -211,8 +213,8 @@ def _of_address_at(
 
 def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:
     """The sources with a chart that could not be fetched, according to the words of a render error."""
-    said = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
-    if said and complaint.first(words):
+    is_render_error = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
+    if is_render_error and complaint.first(words):
         for index, source in enumerate(complaint.app.sources):
             single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
             url, chart = text_at(source, "repoURL"), text_at(source, "chart")
@@ -225,7 +227,7 @@ def _host(url: str) -> str:
     return bare_address(url).partition("/")[0]
 
 
-def _well(complaint: Complaint, url: str) -> bool:
+def _is_address_used(complaint: Complaint, url: str) -> bool:
     """True if another application uses charts from this very address without an error."""
     others = (a for a in complaint.fleet.apps if a.ref != complaint.app.ref and a.desired_known)
     return any(text_at(s, "repoURL").rstrip("/") == url for a in others for s in a.sources if s.get("chart"))

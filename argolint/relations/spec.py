@@ -76,7 +76,7 @@ def placeholder(complaint: Complaint) -> Iterator[Explained]:
     refused = any(
         words in text for text in complaint.texts for words in ("denied the request", "is invalid", "is forbidden")
     )
-    for pointer, value, found in _unfilled(manifest):
+    for pointer, value, found in _unfilled_names(manifest):
         if refused and not any(found in text for text in complaint.texts):
             continue  # it is refused for another reason
         facts = {
@@ -99,7 +99,7 @@ def placeholder(complaint: Complaint) -> Iterator[Explained]:
 
 
 @by_identity(16)
-def _unfilled(manifest: Object) -> tuple[tuple[str, str, str], ...]:
+def _unfilled_names(manifest: Object) -> tuple[tuple[str, str, str], ...]:
     """Names in the spec that still hold a placeholder: pointer, value, placeholder."""
     return tuple(
         (pointer, value, found[0])
@@ -123,7 +123,7 @@ def refused_value(complaint: Complaint) -> Iterator[Explained]:
         return
     for text in complaint.texts:
         offered = choices(text)
-        found = list(_held(complaint.manifest, text, offered)) if offered else []
+        found = list(_values_in_message(complaint.manifest, text, offered)) if offered else []
         if len(found) == 1:
             pointer, value = found[0]
             instead = _nearest(value, offered)
@@ -216,7 +216,7 @@ def _number(text: str) -> Json:
     return int(text) if text.isdigit() else text
 
 
-def _held(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _values_in_message(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Fields of the spec whose value is a separate word in the message and not one of the allowed values."""
     words = frozenset(re.findall(r"[\w./:+-]+", text[:8000])) | frozenset(w.rstrip(".:,") for w in text[:8000].split())
     lowered = text[:8000].lower()
@@ -273,12 +273,12 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
             "what": f"{what} {side}" if lacks else "",
             "patch": list(set_field(manifest, at, USUAL_REQUESTS[what])) if absent else [],
         }
-        said = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"
+        sentence = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"
         yield Explained(
             "spec-says",
             app.ref,
             target.id,
-            f"{id_} is refused, since container {name} of its {target.id} {said}.",
+            f"{id_} is refused, since container {name} of its {target.id} {sentence}.",
             evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
             fixes=advice(__package__, "spec-says/container-of-target", facts, target.id),
         )

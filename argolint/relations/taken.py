@@ -11,7 +11,7 @@ from argolint.model import ResourceId
 from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, mentioned
+from argolint.relations.look_up import Complaint, mentioned_objects
 
 _ALREADY = regex(
     r"\b(?:is|are|was|been|being)? ?already (?:being |been )?(?:managed|used|owned|scaled|targeted|claimed|taken|defined|handled|controlled|bound"
@@ -26,7 +26,7 @@ _CALLS = regex(
 )
 
 
-def gone_service(complaint: Complaint) -> Iterator[Explained]:
+def missing_service(complaint: Complaint) -> Iterator[Explained]:
     """A webhook calls a Service that does not exist and that no application here has: its configuration is left over, or has a wrong name."""
     found = complaint.first(_CALLS)
     if found is None or complaint.id is None:
@@ -50,13 +50,13 @@ def gone_service(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-def taken(complaint: Complaint) -> Iterator[Explained]:
+def taken_object(complaint: Complaint) -> Iterator[Explained]:
     """Validation says that a known object already manages, uses or defines something."""
     app, id_ = complaint.app, complaint.id
     tails = tuple(t[found.end() :] for t in complaint.texts if (found := _ALREADY.search(t[:8000])))
     if id_ is None or not tails:
         return
-    for mention, known in mentioned(replace(complaint, texts=tails)):
+    for mention, known in mentioned_objects(replace(complaint, texts=tails)):
         if known.how != "name" or (known.id.kind != id_.kind and not mention.kinds):
             continue
         same = known.app.ref == app.ref

@@ -78,14 +78,14 @@ def needs(manifest: Object, wait: Wait) -> Iterator[Reference]:
     """The objects that it needs to become healthy. If a kind has one object per namespace, a reference without a name means that one."""
     for reference in references(manifest):
         of_pods = wait.pods and reference.kind in _OF_PODS and reference.pointer.startswith("/spec/")
-        if of_pods and ("/imagePullSecrets/" in reference.pointer or _given(reference)):
+        if of_pods and ("/imagePullSecrets/" in reference.pointer or _is_given(reference)):
             continue  # a pod starts without them if its image is public
         others = reference.kind in wait.needs and (not wait.at or reference.pointer.startswith(wait.at))
         if of_pods or others:
             yield reference
 
 
-def _given(reference: Reference) -> bool:
+def _is_given(reference: Reference) -> bool:
     """True for the service account that every namespace has."""
     return (reference.kind, reference.name) == ("ServiceAccount", "default")
 

@@ -56,7 +56,7 @@ def build(
     titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
     made = [finding(f) for f in outcome.findings]
     findings = tuple({causes.identity(f): f for f in reversed(made)}.values())[::-1]
-    findings = causes.linked(findings, parent, titles)
+    findings = causes.with_shown_causes(findings, parent, titles)
     apps = Counter(ref.server for ref in outcome.apps)
     return Report(
         SCHEMA_VERSION,

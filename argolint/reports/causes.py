@@ -20,7 +20,7 @@ def identity(f: ReportedFinding) -> Identity:
     return f.app.server, f.fingerprint
 
 
-def linked(
+def with_shown_causes(
     findings: Sequence[ReportedFinding], parent: Mapping[Identity, Identity], title: Mapping[Identity, str]
 ) -> tuple[ReportedFinding, ...]:
     """The findings with `caused_by`. If the report does not show a cause, the nearest shown cause above it takes its place."""
@@ -100,7 +100,7 @@ def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) 
     """The causes of these findings, the worst first, then those that repair most applications. `titles`: of causes that are not among the findings."""
     messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
-    frees = _freed(groups)
+    frees = _freed_by_cause(groups)
     several = len({f.app.server for f in findings if f.app.server}) > 1
     made = [
         Cause(
@@ -115,10 +115,10 @@ def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) 
         )
         for mark, group in groups.items()
     ]
-    return tuple(sorted(made, key=worth))
+    return tuple(sorted(made, key=cause_order))
 
 
-def worth(cause: Cause) -> tuple[int, int, int, int]:
+def cause_order(cause: Cause) -> tuple[int, int, int, int]:
     """The sort key of causes: the worst first, then those that repair most applications, then those with most applications and findings."""
     return WORST_FIRST.index(cause.severity), -cause.frees, -cause.apps, -cause.findings
 
@@ -129,7 +129,7 @@ def affected(finding: ReportedFinding) -> Iterator[ReportedApp]:
     yield from (r.app for r in finding.related if r.role in _AFFECTED)
 
 
-def _freed(groups: Mapping[Identity, Sequence[ReportedFinding]]) -> dict[Identity, int]:
+def _freed_by_cause(groups: Mapping[Identity, Sequence[ReportedFinding]]) -> dict[Identity, int]:
     """By cause: the number of applications that have no other finding as severe once it is repaired. Info findings do not count."""
     worst: dict[ReportedApp, tuple[int, set[Identity]]] = {}
     for mark, group in groups.items():

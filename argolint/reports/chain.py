@@ -147,7 +147,7 @@ def chosen(app: App, target: Target) -> tuple[Resource, ...]:
     return found
 
 
-def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
+def sharing_applications(app: App, fleet: Fleet) -> frozenset[AppRef]:
     """The other applications that claim an object of this one: rules about the fleet need their facts, too."""
     return frozenset(ref for r in app.resources for ref in fleet.owners(r.key) if ref != app.ref)
 
@@ -157,12 +157,12 @@ def explain(
 ) -> Why:
     """The chain for the target. `findings` come from the whole run; `revisions` has author, date and message by revision."""
     resources = chosen(app, target)
-    mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
-    links = [link for resource in resources for link in _object(app, resource, target, mine)]
+    own_findings = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
+    links = [link for resource in resources for link in _object(app, resource, target, own_findings)]
     if not target.resource:
-        links = [*_application(app, mine), *links]
+        links = [*_application(app, own_findings), *links]
     listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
-    own = [] if target.resource else [assemble.finding(f) for f in mine if not f.key]
+    own = [] if target.resource else [assemble.finding(f) for f in own_findings if not f.key]
     return Why(
         SCHEMA_VERSION,
         assemble.app(app.ref),
@@ -255,7 +255,7 @@ def _object(app: App, resource: Resource, target: Target, findings: Sequence[Fin
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
     if target.resource:
         general = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
-        new = [f for f in general if not any(_comments(f, resource, (change,)) for change in resource.changes)]
+        new = [f for f in general if not any(_is_comment_on(f, resource, (change,)) for change in resource.changes)]
         if new:
             fact = f"what else is known of {resource.id}"
             yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
@@ -271,7 +271,7 @@ def _differences(app: App, resource: Resource, target: Target, findings: Sequenc
         groups.setdefault(claimed, []).append(change)
     for claimed, group in groups.items():
         because = [findings[i] for i in claimed]
-        also = [f for f in findings if f not in because and f.at.app == app.ref and _comments(f, resource, group)]
+        also = [f for f in findings if f not in because and f.at.app == app.ref and _is_comment_on(f, resource, group)]
         yield Link(
             "change",
             f"{resource.id} differs in {len(group)} field{'s' if len(group) > 1 else ''}",
@@ -282,7 +282,7 @@ def _differences(app: App, resource: Resource, target: Target, findings: Sequenc
             _involved(app.ref, [*because, *also]),
         )
     if target.pointer and not changes:
-        state = _asked_field(resource, target.pointer)
+        state = _requested_field(resource, target.pointer)
         also = [
             f
             for f in findings
@@ -311,7 +311,7 @@ def _related(one: str, other: str) -> bool:
     return bool(one) and a[:short] == b[:short]
 
 
-def _comments(finding: Finding, resource: Resource, group: Sequence[Change]) -> bool:
+def _is_comment_on(finding: Finding, resource: Resource, group: Sequence[Change]) -> bool:
     if finding.explains or finding.at.resource is None or finding.at.resource.key != resource.key:
         return False
     return any(_related(finding.at.pointer, change.pointer) for change in group)
@@ -326,7 +326,7 @@ def _changed(resource: Resource, change: Change) -> FieldState:
     return FieldState(in_name(change.pointer), desired, live, False, _writers(resource, change.pointer))
 
 
-def _asked_field(resource: Resource, pointer: str) -> FieldState:
+def _requested_field(resource: Resource, pointer: str) -> FieldState:
     states = resource.desired or {}, resource.live or {}
     desired, live = show_sides(pointer, *((get(state, pointer), state) for state in states), limit=80)
     return FieldState(

@@ -22,7 +22,7 @@ from argolint.errors import UsageError
 from argolint.model import SETTINGS
 from argolint.reports.causes import identity
 from argolint.reports.document import Counts, Point, Report, ReportedApp, ReportedFinding, counted
-from argolint.reports.trend import apps_of, looked_at
+from argolint.reports.trend import apps_of, is_looked_at
 from argolint.sources.files import own_path
 from argolint.values import parse_time
 
@@ -244,7 +244,7 @@ def _is_whole(server: str, report: Report) -> bool:
 
 def _is_gone(row: tuple[str, ...], report: Report, apps: Collection[ReportedApp] | None) -> bool:
     about = {ReportedApp(*fields) for fields in json.loads(row[3])}
-    return (apps is None or about <= set(apps)) and looked_at(row[2], about, report)
+    return (apps is None or about <= set(apps)) and is_looked_at(row[2], about, report)
 
 
 def _aged(f: ReportedFinding, row: tuple[str, ...] | None) -> ReportedFinding:

@@ -150,7 +150,7 @@ def publish(
     cluster: Cluster, wanted: Iterable[Mapping[str, Any]], looked_at: Container[str], *, force: bool = False
 ) -> Done:
     """Apply the wanted Reports, and delete outdated ones whose applications were looked at."""
-    there = cluster.published()
+    published = cluster.published()
     applied: list[str] = []
     unchanged: list[str] = []
     refused: list[str] = []
@@ -163,8 +163,8 @@ def publish(
         except ConflictError as error:
             refused.append(f"{place}: {error.message}")
             continue
-        (unchanged if there.get(place) == version else applied).append(place)
-    gone = sorted(place for place in there.keys() - kept if place in looked_at)
+        (unchanged if published.get(place) == version else applied).append(place)
+    gone = sorted(place for place in published.keys() - kept if place in looked_at)
     for place in gone:
         cluster.delete(place)
     return Done(tuple(applied), tuple(unchanged), tuple(gone), tuple(refused))

@@ -39,13 +39,13 @@ def order(app: App, fleet: Fleet) -> tuple[Step, ...]:
     found = []
     for place, group in steps(tasks(items_of(app), options)):
         ids = [_id(app, task) for task in group]
-        said = list(waits.get(place, ()))
+        texts = list(waits.get(place, ()))
         if awaited is not None and any(awaited.is_(id_) for id_ in ids):
-            said.insert(
+            texts.insert(
                 0, f"the sync that runs is here: it waits for the {awaited.reason} {awaited.kind} {awaited.name}"
             )
         hooks = sum(task.hook for task in group)
-        found.append(Step(PHASES[place.phase], place.wave, tuple(map(assemble.resource, ids)), hooks, tuple(said)))
+        found.append(Step(PHASES[place.phase], place.wave, tuple(map(assemble.resource, ids)), hooks, tuple(texts)))
     return tuple(found) if len(found) > 1 else ()
 
 

@@ -27,13 +27,13 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
     seen: dict[Identity, ReportedFinding] = {}
     before: set[Identity] = set()
     for name, report in ordered:
-        if not _alike(report, last):
+        if not _have_same_servers(report, last):
             raise UsageError(
                 f"{name} is of {_servers(report)}, {last_name} of {_servers(last)}",
                 "a trend is about one Argo CD, or about several that were read together: pass their reports only",
             )
         seen |= {identity(f): f for f in report.findings}
-        since = still_there(since, report, seen)
+        since = since_by_identity(since, report, seen)
         present = {identity(f): f for f in report.findings}
         active = {i for i, f in present.items() if f.suppressed is None}
         unknown = {i for i in before - present.keys() if i in since}
@@ -51,12 +51,14 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
     return msgspec.structs.replace(last, findings=findings, trend=tuple(points))
 
 
-def still_there(
+def since_by_identity(
     since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, ReportedFinding]
 ) -> dict[Identity, str]:
     """Since when each finding of the report exists; findings whose place it could not look at keep their time."""
     now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
-    kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i].rule, apps_of(seen[i]), report)}
+    kept = {
+        i: at for i, at in since.items() if i not in now and not is_looked_at(seen[i].rule, apps_of(seen[i]), report)
+    }
     return {**kept, **now}
 
 
@@ -65,7 +67,7 @@ def apps_of(f: ReportedFinding) -> frozenset[ReportedApp]:
     return frozenset((f.app, *(related.app for related in f.related)))
 
 
-def looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
+def is_looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
     """False if the report would miss a finding of this rule and these applications even if the fault existed.
 
     It has a failure at one of them or at its Argo CD, did not read one, or did not run the rule.
@@ -83,7 +85,7 @@ def looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
     )
 
 
-def _alike(one: Report, other: Report) -> bool:
+def _have_same_servers(one: Report, other: Report) -> bool:
     """True for reports of one Argo CD, or of the same several; some of these may be missing at times."""
     if is_of_several(one) and is_of_several(other):
         return bool({server.url for server in one.servers} & {server.url for server in other.servers})

@@ -62,7 +62,7 @@ def folder_of(environ: Mapping[str, str], home: Path) -> Path | None:
     return home / ".cache" / "argolint" if home.is_dir() else None
 
 
-def news(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
+def news_sentence(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
     """One sentence on what is new and gone since an earlier run; empty for the first run. Saves this run.
 
     A report that is incomplete or has too many findings is neither compared nor saved.
@@ -74,7 +74,7 @@ def news(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
     file = folder / f"{key}.json"
     now = Run(report.started_at, asked, tuple(sorted(_mark(f) for f in worst_first(report))))
     state = _read(file)
-    before = _before(state.runs, now)
+    before = _earlier_run(state.runs, now)
     with contextlib.suppress(OSError, ArgolintError, FileError):
         _write(file, now, state)
     return _sentence(report, before, now) if before is not None else ""
@@ -91,7 +91,7 @@ def _read(file: Path) -> State:
 def _write(file: Path, now: Run, state: State) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     others = [run for run in state.runs if run.at != now.at or run.asked != now.asked]
-    runs = sorted((*_thinned(others, now), now), key=lambda run: run.at)[-MOST_RUNS:]
+    runs = sorted((*_thinned_runs(others, now), now), key=lambda run: run.at)[-MOST_RUNS:]
     files.write(file, msgspec.json.encode(State(runs=tuple(runs))))
     with contextlib.suppress(OSError):
         file.chmod(0o600)
@@ -100,7 +100,7 @@ def _write(file: Path, now: Run, state: State) -> None:
         old.unlink(missing_ok=True)
 
 
-def _thinned(runs: Sequence[Run], now: Run) -> list[Run]:
+def _thinned_runs(runs: Sequence[Run], now: Run) -> list[Run]:
     """The runs with only the first of today for each question, so that today's runs do not push out yesterday's."""
     kept: list[Run] = []
     seen: set[str] = set()
@@ -113,7 +113,7 @@ def _thinned(runs: Sequence[Run], now: Run) -> list[Run]:
     return kept
 
 
-def _before(runs: Sequence[Run], now: Run) -> Run | None:
+def _earlier_run(runs: Sequence[Run], now: Run) -> Run | None:
     """The run to compare with: the last one of another day, else the first one of today."""
     earlier = sorted((run for run in runs if run.asked == now.asked and run.at < now.at), key=lambda run: run.at)
     days = [run for run in earlier if _age(run, now) >= _A_DAY]
@@ -132,14 +132,14 @@ def _mark(f: ReportedFinding) -> str:
 def _sentence(report: Report, before: Run, now: Run) -> str:
     fresh = [f for f in worst_first(report) if _mark(f) not in set(before.marks)]
     gone = len(set(before.marks) - set(now.marks))
-    since = f"Since {_when(_age(before, now))}: "
+    since = f"Since {_age_text(_age(before, now))}: "
     if not fresh and not gone:
         return f"{since}nothing new, nothing gone."
     first = f", first {rule_name(fresh[0])} in {app_name(fresh[0].app)}" if fresh else ""
     return f"{since}{number(len(fresh), 'new finding')}{first}; {gone} gone."
 
 
-def _when(age: timedelta) -> str:
+def _age_text(age: timedelta) -> str:
     minutes = int(age.total_seconds() // 60)
     if minutes < 90:
         return f"{number(max(1, minutes), 'minute')} ago"

@@ -53,18 +53,18 @@ def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = 
     state = Played("Running", (first,) if first else ())
     if first and ends(first) == "refused":
         return _failed(replace(state, done=(), failed=(first,), left=normal), rescue, ends)
-    pending = [t for t in normal if t is not first and not _passed_over(t, options) and not _stays(t, options)]
+    pending = [t for t in normal if t is not first and not _is_passed_over(t, options) and not _is_staying(t, options)]
     groups = [group for _, group in steps(pending)]
     for number, group in enumerate(groups):
         left = tuple(t for later in groups[number + 1 :] for t in later)
-        if unconfirmed := tuple(t for t in group if _awaits_confirmation(t, options)):
+        if unconfirmed := tuple(t for t in group if _is_awaiting_confirmation(t, options)):
             return replace(state, waiting=unconfirmed, left=(*group, *left))
-        state = replace(state, done=(*state.done, *_in_turn(group, ends)), left=left)
+        state = replace(state, done=(*state.done, *_completed_in_order(group, ends)), left=left)
         hooks = any(t.hook for t in group)
         refused = tuple(t for t in group if ends(t) == "refused")
         if not refused and not left and not hooks:
             break  # the last wave is not awaited, unless it has hooks
-        waits = tuple(t for t in group if _waited_for(t, ends, all_objects=several and not refused))
+        waits = tuple(t for t in group if _is_waited_for(t, ends, all_objects=several and not refused))
         if waits:
             return replace(state, waiting=waits, failed=refused)
         if failed := refused or tuple(t for t in group if ends(t) == "degraded" and (several or t.hook)):
@@ -94,36 +94,36 @@ def _invalid(
     return tuple(t for t in ordered if ends(t) == "denied" or (ends(t) == "unknown-kind" and not expected(t)))
 
 
-def _passed_over(task: Task, options: Options) -> bool:
+def _is_passed_over(task: Task, options: Options) -> bool:
     settled = not task.item.modified and task.item.live is not None and not task.prune
     return options.out_of_sync_only and settled and not task.hook
 
 
-def _stays(task: Task, options: Options) -> bool:
+def _is_staying(task: Task, options: Options) -> bool:
     """True if the object left Git but is not deleted: Argo CD treats that as done."""
     own = comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS))
     return task.prune and (not options.prune or "Prune=false" in own)
 
 
-def _awaits_confirmation(task: Task, options: Options) -> bool:
+def _is_awaiting_confirmation(task: Task, options: Options) -> bool:
     """True for a prune that needs a confirmation; until then its wave is not done."""
     own = [o for o in comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS)) if o.startswith("Prune=")]
     return task.prune and not options.confirmed and ("Prune=confirm" in own or (options.confirm and not own))
 
 
-def _in_turn(group: Sequence[Task], ends: Callable[[Task], End]) -> tuple[Task, ...]:
+def _completed_in_order(group: Sequence[Task], ends: Callable[[Task], End]) -> tuple[Task, ...]:
     """The tasks in order: prunes first, then by kind. Tasks that the API server refuses are left out."""
     first = [t for t in group if t.prune]
     return tuple(t for t in (*first, *(t for t in group if not t.prune)) if ends(t) != "refused")
 
 
-def _waited_for(task: Task, ends: Callable[[Task], End], *, all_objects: bool) -> bool:
+def _is_waited_for(task: Task, ends: Callable[[Task], End], *, all_objects: bool) -> bool:
     return ends(task) in _WAITS and (all_objects or task.hook or task.prune)
 
 
 def _failed(state: Played, rescue: Sequence[Task], ends: Callable[[Task], End]) -> Played:
     """The result after a failure: the hooks of SyncFail run, and the sync ends only with them."""
-    done = (*state.done, *_in_turn(rescue, ends))
+    done = (*state.done, *_completed_in_order(rescue, ends))
     waiting = tuple(t for t in rescue if ends(t) in _WAITS)
     return replace(
         state,

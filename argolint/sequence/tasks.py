@@ -99,7 +99,7 @@ def tasks(items: Iterable[Item], options: Options = PLAIN) -> tuple[Task, ...]:
     found = [task for item in everything for task in _of_item(item, options)]
     if options.create_namespace and options.namespace:
         found += _namespace(everything, options)
-    return tuple(_adjusted(sorted(_pruned(found, options), key=_key)))
+    return tuple(_adjusted_order(sorted(_prune_tasks(found, options), key=_key)))
 
 
 def _of_item(item: Item, options: Options) -> Iterator[Task]:
@@ -136,19 +136,19 @@ def _is_namespace(manifest: Object | None) -> bool:
     return dig(manifest, "kind") == "Namespace" and group_of(manifest or {}) == ""
 
 
-def _pruned(found: list[Task], options: Options) -> Iterator[Task]:
+def _prune_tasks(found: list[Task], options: Options) -> Iterator[Task]:
     """The tasks with the waves of prunes mirrored: the last one applied is pruned first; PruneLast comes at the end of the phase Sync."""
     waves = sorted({task.place.wave for task in found if task.prune})
     mirrored = dict(zip(waves, reversed(waves), strict=True))
-    turned = [_at(task, mirrored[task.place.wave]) if task.prune else task for task in found]
+    turned = [_at_wave(task, mirrored[task.place.wave]) if task.prune else task for task in found]
     last = max((task.place.wave for task in turned if task.place.phase == SYNC), default=0)
     for task in turned:
         own = comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS))
         is_last = task.prune and (options.prune_last or "PruneLast=true" in own)
-        yield _at(task, max(last, 0) + 1) if is_last else task
+        yield _at_wave(task, max(last, 0) + 1) if is_last else task
 
 
-def _at(task: Task, number: int) -> Task:
+def _at_wave(task: Task, number: int) -> Task:
     return replace(task, place=Place(task.place.phase, number))
 
 
@@ -156,10 +156,12 @@ def _key(task: Task) -> tuple[Place, int, str]:
     return task.place, _RANK.get(task.kind, 0), task.name
 
 
-def _adjusted(ordered: list[Task]) -> list[Task]:
+def _adjusted_order(ordered: list[Task]) -> list[Task]:
     """The tasks with namespaces before the first object in them, then CRDs before the first object of their kind; they take its phase and wave."""
-    ordered = _moved(ordered, lambda t: t.name if _is_namespace(t.item.target) else None, lambda t: t.namespace or None)
-    return _moved(ordered, _defined, lambda t: f"{t.group}/{t.kind}")
+    ordered = _moved_tasks(
+        ordered, lambda t: t.name if _is_namespace(t.item.target) else None, lambda t: t.namespace or None
+    )
+    return _moved_tasks(ordered, _defined, lambda t: f"{t.group}/{t.kind}")
 
 
 def _defined(task: Task) -> str | None:
@@ -173,7 +175,7 @@ def _defined(task: Task) -> str | None:
 _Key = Callable[[Task], str | None]
 
 
-def _moved(ordered: list[Task], brings: _Key, needs: _Key) -> list[Task]:
+def _moved_tasks(ordered: list[Task], brings: _Key, needs: _Key) -> list[Task]:
     """The same tasks; one that provides a key (`brings`) moves before the first task that needs it, if that is earlier."""
     first: dict[str, int] = {}
     early: dict[int, list[Task]] = {}

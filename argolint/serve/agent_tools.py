@@ -72,8 +72,8 @@ class Tools:
 
     def why(self, application: str, resource: str = "", pointer: str = "") -> str:
         """Why an application (its name as list_findings says it), one of its objects (KIND/NAME) or one field (/spec/replicas) is as it is: Git, live, writer, way out."""
-        asked = [word for word in (application, resource, pointer) if word]
-        return agent_answers.document(json.loads(self._run("why", "--json", *self._source, "--", *asked)))
+        words = [word for word in (application, resource, pointer) if word]
+        return agent_answers.document(json.loads(self._run("why", "--json", *self._source, "--", *words)))
 
     def owners(self, pattern: str = "") -> str:
         """Who owns an object and who else claims it: KIND/NAMESPACE/NAME with globs; empty for all objects claimed twice."""

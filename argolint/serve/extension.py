@@ -69,13 +69,13 @@ class Extension:
         if path != PATH:
             return _refused(404, "not found")
         names, projects = headers.get_all(_APP, []), headers.get_all(_PROJECT, [])
-        asked = _NAME.fullmatch(names[0]) if len(names) == 1 else None
-        if asked is None or len(projects) != 1 or not projects[0]:
+        name = _NAME.fullmatch(names[0]) if len(names) == 1 else None
+        if name is None or len(projects) != 1 or not projects[0]:
             return _refused(400, f"{_APP} must be NAMESPACE:NAME and {_PROJECT} a project, once each")
         if not ready:
             return _refused(503, "no check has succeeded yet", {"Retry-After": "30"})
         index = self._current(documents)
-        about = [a for a in index.named.get((asked[1], asked[2]), ()) if a.project == projects[0]]
+        about = [a for a in index.named.get((name[1], name[2]), ()) if a.project == projects[0]]
         if self._server:
             about = [a for a in about if a.server == self._server]
         if len(about) != 1:

@@ -11,7 +11,7 @@ from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
 from argolint.engine.result_cache import ResultCache
-from argolint.engine.run import Look, here
+from argolint.engine.run import Look, in_this_process
 from argolint.model import AppRef, Failure
 from argolint.model.results import AppResult
 from argolint.serve.times import Times
@@ -55,7 +55,7 @@ class FleetReader:
 
         def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
             self._kept.begin(fleet, self._list_s if isinstance(action, Everything) else 0.0)
-            return here(t, fleet, plan, apps, self._kept.look)
+            return in_this_process(t, fleet, plan, apps, self._kept.look)
 
         return read, look
 

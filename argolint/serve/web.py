@@ -198,8 +198,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/":
             self._send(302, document(TEXT, b"see /report.html\n"), {"Location": "report.html"})
         elif path in states:
-            good, said = states[path]()
-            self._send(200 if good else 503, document(TEXT, f"{said}\n".encode()))
+            good, text = states[path]()
+            self._send(200 if good else 503, document(TEXT, f"{text}\n".encode()))
         elif (found := checker.at(path)) is not None:
             self._send(200, found)
         else:

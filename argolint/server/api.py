@@ -395,7 +395,7 @@ def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | N
         hint = f"this may be no Argo CD: {_NOT_ARGOCD}"
     elif answer.status == 404:
         hint = "it was deleted or moved to another project while argolint ran; run again"
-    elif answer.status >= 500 and (component := _behind(reason)):
+    elif answer.status >= 500 and (component := _reason_behind(reason)):
         hint = f"{component} does not answer the server: it restarts, is overloaded or cut off; run again when it is up"
     elif answer.status in (502, 503, 504):
         hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
@@ -422,7 +422,7 @@ _CUT_OFF = regex(
 )
 
 
-def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool:
+def is_cluster_silent(error: ArgolintError, cluster: str, *, failed: bool) -> bool:
     """True if the server could not reach a destination cluster: its message has the cluster's address, or Argo CD reports the cluster as
     `failed` and the message names no part of Argo CD.
     """
@@ -430,10 +430,10 @@ def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool
         return False
     address = re.sub(r"^[a-z]+://", "", cluster).partition("/")[0]
     host = address.rpartition(":")[0] or address
-    return (bool(host) and host in error.reason) or (failed and not _behind(error.reason))
+    return (bool(host) and host in error.reason) or (failed and not _reason_behind(error.reason))
 
 
-def _behind(reason: str) -> str:
+def _reason_behind(reason: str) -> str:
     """The part of Argo CD that did not answer the server, from its message; empty if it names none."""
     if not _CUT_OFF.search(reason):
         return ""

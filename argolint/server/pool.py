@@ -127,10 +127,10 @@ class Session(requests.Session):
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
         """The proxy settings of the environment, looked up once: all requests of a session go to one server."""
-        asked = (*(proxies or {}).items(), stream, verify, cert)
-        if asked not in self._environment:
-            self._environment[asked] = super().merge_environment_settings(url, proxies, stream, verify, cert)
-        return self._environment[asked]
+        question = (*(proxies or {}).items(), stream, verify, cert)
+        if question not in self._environment:
+            self._environment[question] = super().merge_environment_settings(url, proxies, stream, verify, cert)
+        return self._environment[question]
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None: otherwise requests would read the whole body of a redirect and parse its target, even without following it."""

@@ -142,7 +142,9 @@ def resolve(
             named = _named(entry, folder, config, environ, home, now)
         except UsageError as error:
             raise UsageError(f"{place}: {entry.name}: {error.message}", in_entry(error.hint, "")) from None
-        address = str(named.snapshot) if named.snapshot else _plain(named.connection.url) if named.connection else ""
+        address = (
+            str(named.snapshot) if named.snapshot else _plain_address(named.connection.url) if named.connection else ""
+        )
         if address and address in places:
             raise UsageError(
                 f"{place}: {entry.name} is the same server as {places[address]}: {address}", "name each server once"
@@ -199,7 +201,7 @@ def of_logins(
             remarks.append(f"The login {login.context} has no server to ask, so it is left out.")
             continue
         named = _named(Entry(login.context, context=login.context), home, str(logins.path), environ, home, now)
-        address = _plain(named.connection.url) if named.connection else f"login {login.context}"
+        address = _plain_address(named.connection.url) if named.connection else f"login {login.context}"
         if address in found:
             remarks.append(
                 f"The logins {found[address].name} and {login.context} are of one server, so it is read once."
@@ -211,9 +213,9 @@ def of_logins(
             f"{logins.path} holds no login",
             "log in with `argocd login HOST`, or name the servers in a file: --servers FILE",
         )
-    there = sorted(found.values(), key=lambda named: named.name)
-    wanted = _chosen((named.name for named in there), only)
-    return tuple(named for named in there if named.name in wanted), () if only else tuple(remarks)
+    listed = sorted(found.values(), key=lambda named: named.name)
+    wanted = _chosen((named.name for named in listed), only)
+    return tuple(named for named in listed if named.name in wanted), () if only else tuple(remarks)
 
 
 def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> Named:
@@ -248,10 +250,10 @@ def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in entry.headers.items():
         yield f"{name}: {value}"
     for name, variable in entry.headers_env.items():
-        yield f"{name}: {_held(variable, 'headers-env', f'the value of the header {name}', environ)}"
+        yield f"{name}: {_variable_value(variable, 'headers-env', f'the value of the header {name}', environ)}"
 
 
-def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str:
+def _variable_value(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str:
     """The value of a variable. UsageError for an unset one, and for an invalid name, which may be the secret itself."""
     if not _VARIABLE.fullmatch(variable):
         raise UsageError(f"what {key} holds is no name of a variable", f"name the variable that holds {what}")
@@ -270,7 +272,7 @@ def _place(entry: Entry, folder: Path) -> str:
 def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The token and its origin. UsageError if it is missing."""
     if entry.auth_token_env:
-        token = _held(entry.auth_token_env, "auth-token-env", "the server's token", environ)
+        token = _variable_value(entry.auth_token_env, "auth-token-env", "the server's token", environ)
         return token, f"the variable {entry.auth_token_env}"
     if entry.auth_token_file:
         file = folder / Path(entry.auth_token_file).expanduser()
@@ -327,7 +329,7 @@ def _next_to(path: str, folder: Path) -> str:
     return str(folder / Path(path).expanduser()) if path else ""
 
 
-def _plain(url: str) -> str:
+def _plain_address(url: str) -> str:
     """A normalized address."""
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")

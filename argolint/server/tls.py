@@ -16,8 +16,8 @@ def client_context(connection: Connection) -> ssl.SSLContext:
 
     It reads no authorities for a loopback address without TLS: no proxy is used there, so TLS is never spoken.
     """
-    asked = urlsplit(connection.url)
-    never = asked.scheme == "http" and is_loopback(asked.hostname or "")
+    address = urlsplit(connection.url)
+    never = address.scheme == "http" and is_loopback(address.hostname or "")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if never else ssl.create_default_context()
     try:
         if connection.ca_pem:

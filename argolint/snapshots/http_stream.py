@@ -75,25 +75,25 @@ class Stream:
     def events(self, query: Pairs, known: Sequence[Object]) -> Iterator[bytes]:
         """The bytes of one stream. Without a resourceVersion it begins with all `known` applications."""
         given = dict(query)
-        mine = _Open(self.faults, random.Random(self.faults.seed), given.get("fields", ""))  # noqa: S311
+        stream = _Open(self.faults, random.Random(self.faults.seed), given.get("fields", ""))  # noqa: S311
         projects = {value for name, value in query if name in ("projects", "project") and value}
-        mine.wants = lambda app: not projects or text_at(app, "spec", "project") in projects
+        stream.wants = lambda app: not projects or text_at(app, "spec", "project") in projects
         if "resourceVersion" not in given:
             for app in known:
-                mine.add({"result": {"type": "ADDED", "application": app}})
+                stream.add({"result": {"type": "ADDED", "application": app}})
         with self._turn:
-            self._open.append(mine)
+            self._open.append(stream)
         yield b":\n\n"
         try:
-            while not mine.ended:
+            while not stream.ended:
                 with self._turn:
-                    if not (mine.raw or mine.ended or self._turn.wait(self.keepalive_s)):
-                        mine.raw.append(b":\n\n")
-                    sent, mine.raw = mine.raw, []
+                    if not (stream.raw or stream.ended or self._turn.wait(self.keepalive_s)):
+                        stream.raw.append(b":\n\n")
+                    sent, stream.raw = stream.raw, []
                 yield from sent
         finally:
             with self._turn:
-                self._open.remove(mine)
+                self._open.remove(stream)
 
 
 class _Open:

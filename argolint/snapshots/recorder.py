@@ -59,12 +59,12 @@ class RecordingTransport:
         seconds = round(time.monotonic() - started, 3)
         masked = self._mask(answer.body, path)
         name = f"bodies/{hashlib.sha256(masked).hexdigest()[:32]}.json.gz"
-        asked = tuple(sorted(query))
+        sorted_query = tuple(sorted(query))
         crc = zlib.crc32(masked)
-        line = Line(path, asked, anonymous, answer.status, answer.content_type, seconds, name, crc)
+        line = Line(path, sorted_query, anonymous, answer.status, answer.content_type, seconds, name, crc)
         packed = gzip.compress(masked, 6, mtime=0)
         with self._lock:
-            self._lines[path, asked, anonymous] = line
+            self._lines[path, sorted_query, anonymous] = line
             if path == "/api/version" and answer.status == 200:
                 self._version = _version(masked)
             body = self._folder / name

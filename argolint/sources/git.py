@@ -122,9 +122,9 @@ class Git:
             raise UsageError(
                 f"{self.path} has a branch called {name!r}, as if it were a commit", "name it refs/heads/NAME"
             )
-        asked = f"{branch or name}{revision.removeprefix(name)}^{{commit}}"
-        if "\0" not in asked and (branch is not None or not name.startswith("refs/")):
-            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
+        expression = f"{branch or name}{revision.removeprefix(name)}^{{commit}}"
+        if "\0" not in expression and (branch is not None or not name.startswith("refs/")):
+            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
             if found is not None and re.fullmatch(rb"[0-9a-f]{40,64}\n", found):
                 return found.decode().strip()
         raise UsageError(
@@ -316,10 +316,10 @@ class Git:
 
     def linked(self, revision: str, file: str) -> str | None:
         """A file's text at a revision; links within the repository are followed. None if there is no file."""
-        asked = f"{self.commit(revision)}:{file}"
-        if "\n" in asked:
+        expression = f"{self.commit(revision)}:{file}"
+        if "\n" in expression:
             return None
-        output = self._run("cat-file", "--batch", "--follow-symlinks", stdin=_lines([asked]))
+        output = self._run("cat-file", "--batch", "--follow-symlinks", stdin=_lines([expression]))
         about, _, rest = output.partition(b"\n")
         found = re.fullmatch(rb"[0-9a-f]{40,64} blob (\d+)", about)
         return rest[: int(found[1])].decode("utf-8", "replace") if found else None

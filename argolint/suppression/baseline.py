@@ -58,9 +58,9 @@ def stale(
     baseline: Baseline, present: Iterable[object], servers: Mapping[str, str], across: Collection[str]
 ) -> tuple[Accepted, ...]:
     """Entries of these servers (`Baseline.of`) that are not `present`. Rules `across` servers count only if all servers of the baseline are read."""
-    there = set(present)
+    present_marks = set(present)
     unasked = frozenset() if baseline.servers <= set(servers) else frozenset(across)
-    return tuple(a for mark, a in baseline.of(servers).items() if mark not in there and a.rule not in unasked)
+    return tuple(a for mark, a in baseline.of(servers).items() if mark not in present_marks and a.rule not in unasked)
 
 
 def require_servers(baseline: Baseline, servers: Collection[str]) -> None:

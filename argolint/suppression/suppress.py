@@ -77,15 +77,15 @@ def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
     """The same findings, suppressed where the user accepted them, and findings about wrong suppressions."""
     used: set[object] = set()
     accepted = suppressions.baseline.of(suppressions.servers) if suppressions.baseline else {}
-    findings = [_one(f, outcome.notes, suppressions, accepted, used) for f in outcome.findings]
+    findings = [_suppressed_finding(f, outcome.notes, suppressions, accepted, used) for f in outcome.findings]
     more = [
         replace(f, rule=rule.id, family=rule.family, severity=suppressions.severities.get(rule.id, rule.severity))
-        for rule, f in _complaints(outcome, suppressions, used)
+        for rule, f in _suppression_findings(outcome, suppressions, used)
     ]
     return replace(outcome, findings=tuple(sorted((*findings, *more), key=finding_order)))
 
 
-def _one(
+def _suppressed_finding(
     finding: Finding,
     all_notes: Sequence[Note],
     suppressions: Suppressions,
@@ -112,7 +112,7 @@ def _one(
             by = {"by": "configuration", "where": entry.place, "reason": own.reason}
             finding = replace(finding, suppressed=by)
     for note in all_notes:
-        if note.rule == finding.rule and note.reason.strip() and _noted(note, finding):
+        if note.rule == finding.rule and note.reason.strip() and _is_noted(note, finding):
             used.add(note)
             where = f"{note.resource.kind}/{note.resource.name}" if note.resource else f"Application/{note.app.name}"
             finding = replace(finding, suppressed={"by": "annotation", "where": where, "reason": plain(note.reason)})
@@ -123,13 +123,13 @@ def _expired(entry: Ignore, suppressions: Suppressions) -> bool:
     return entry.expires is not None and suppressions.now is not None and suppressions.now.date() >= entry.expires
 
 
-def _is_asked(entry: Ignore, suppressions: Suppressions) -> bool:
+def _is_requested(entry: Ignore, suppressions: Suppressions) -> bool:
     """False for an entry of another Argo CD, in a run of one."""
     alone = suppressions.servers and not any(suppressions.servers.values())
     return not alone or entry.server is None or any(fnmatchcase(url, entry.server) for url in suppressions.servers)
 
 
-def _noted(note: Note, finding: Finding) -> bool:
+def _is_noted(note: Note, finding: Finding) -> bool:
     places = {(finding.at.app, finding.at.resource.key if finding.at.resource else None)}
     places |= {(r.app, r.resource.key if r.resource else None) for r in finding.related if finding.key}
     return any(app == note.app and (note.resource is None or note.resource.key == key) for app, key in places)
@@ -152,7 +152,9 @@ def _fits(entry: Ignore, finding: Finding, servers: Mapping[str, str]) -> bool:
     )
 
 
-def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object]) -> Iterator[tuple[Rule, Finding]]:
+def _suppression_findings(
+    outcome: Outcome, suppressions: Suppressions, used: set[object]
+) -> Iterator[tuple[Rule, Finding]]:
     failed = {f.app for f in outcome.failures}
     for note in outcome.notes:
         at = Location(note.app, note.resource, join_pointer("metadata", "annotations", PREFIX + note.rule))
@@ -186,7 +188,7 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
                     source=source,
                 ),
             )
-        elif index not in used and suppressions.whole and not outcome.failures and _is_asked(entry, suppressions):
+        elif index not in used and suppressions.whole and not outcome.failures and _is_requested(entry, suppressions):
             yield UNUSED, Finding(f"{what} matches no finding", at, "configuration", source=source)
     if suppressions.baseline is not None and suppressions.whole and not outcome.failures:
         gone = stale(suppressions.baseline, used, suppressions.servers, suppressions.across)

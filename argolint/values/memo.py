@@ -64,7 +64,7 @@ class Once:
         with self._lock:
             known = self._made.get(key)
             if known is None:
-                mine = self._made[key] = Future()
+                future = self._made[key] = Future()
         if known is not None:
             return cast(U, known.result())
         try:
@@ -72,7 +72,7 @@ class Once:
         except BaseException as error:
             with self._lock:
                 del self._made[key]
-            mine.set_exception(error)
+            future.set_exception(error)
             raise
-        mine.set_result(value)
+        future.set_result(value)
         return value

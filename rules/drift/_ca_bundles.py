@@ -15,18 +15,18 @@ from ._writers import is_sort
 _PEM = "-----BEGIN CERTIFICATE-----"
 
 
-def injected(resource: Resource, change: Change) -> bool:
+def is_injected_bundle(resource: Resource, change: Change) -> bool:
     """True for a bundle that an injector, or a webhook's own controller, wrote; or that replaces a placeholder.
 
     OpenShift and trust-manager put bundles into keys of ConfigMaps. A key may have any content, so there the writer must be known.
     """
     foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
     if change.pointer.endswith("/caBundle") and isinstance(change.live, str) and change.live:
-        return foreign or (placeholder(change.desired) and not by_argocd(change.writer))
-    return foreign and in_configmap(resource, change)
+        return foreign or (is_placeholder(change.desired) and not by_argocd(change.writer))
+    return foreign and is_certificate_key(resource, change)
 
 
-def by_the_patcher(resource: Resource, change: Change) -> bool:
+def is_set_by_patcher(resource: Resource, change: Change) -> bool:
     """True for other settings of a webhook with the same writer as its CA bundle.
 
     A chart renders `failurePolicy: Ignore` so that no request is refused before the webhook serves; its patch Job (kube-webhook-certgen), or the
@@ -45,13 +45,13 @@ _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _SETTINGS = ("/webhooks/*/failurePolicy", "/webhooks/*/timeoutSeconds", "/webhooks/*/matchPolicy")
 
 
-def in_configmap(resource: Resource, change: Change) -> bool:
+def is_certificate_key(resource: Resource, change: Change) -> bool:
     """True for a ConfigMap's key with certificates."""
     of_data = (resource.group, resource.kind) == ("", "ConfigMap") and change.pointer.startswith("/data/")
     return of_data and isinstance(change.live, str) and _PEM in change.live
 
 
-def placeholder(desired: Json) -> bool:
+def is_placeholder(desired: Json) -> bool:
     """True for an empty value, and for one that is no certificate, in PEM or its base64 form."""
     if desired is MISSING or not desired:
         return True

@@ -19,31 +19,33 @@ from ..shared.crds import child_schema, wanted_definitions
 
 def is_default(rule: str, resource: Resource, change: Change) -> bool:
     """True if the bundled table of `rule` has the live value as the default of a field that the manifest omits."""
-    return change.desired is MISSING and _is_known(rule, resource, change)
+    return change.desired is MISSING and _is_listed_default(rule, resource, change)
 
 
-def of_kubernetes(resource: Resource, change: Change) -> bool:
+def is_kubernetes_default(resource: Resource, change: Change) -> bool:
     """True if the API server's Go code sets the live value in a field that the manifest omits."""
-    return change.desired is MISSING and change.live in _of_kind(resource, change.pointer).get("values", ())
+    return change.desired is MISSING and change.live in _field_defaults(resource, change.pointer).get("values", ())
 
 
 def replaces_zero(resource: Resource, change: Change) -> bool:
     """True if the API server replaces the manifest's zero by the live value, since it treats zero as unset."""
     if change.desired not in (None, "", 0) or isinstance(change.desired, bool):
         return False
-    row = _of_kind(resource, change.pointer)
-    given = change.desired is None or row.get("zero", False)  # a null is unset, also in a pointer field
-    return (given and change.live in row.get("values", ())) or _is_known("zero-default", resource, change)
+    row = _field_defaults(resource, change.pointer)
+    is_zero_default = change.desired is None or row.get("zero", False)  # a null is unset, also in a pointer field
+    return (is_zero_default and change.live in row.get("values", ())) or _is_listed_default(
+        "zero-default", resource, change
+    )
 
 
-def _of_kind(resource: Resource, pointer: str) -> Mapping[str, Json]:
+def _field_defaults(resource: Resource, pointer: str) -> Mapping[str, Json]:
     """`values` and `zero` of a field of a built-in kind; empty for a field without a default."""
     tokens = ("*" if index_of(token) is not None else token for token in split_pointer(pointer))
-    return _kubernetes().get(f"{resource.group}/{resource.kind}", {}).get(join_pointer(*tokens), {})
+    return _kubernetes_defaults().get(f"{resource.group}/{resource.kind}", {}).get(join_pointer(*tokens), {})
 
 
 @cache
-def _kubernetes() -> Mapping[str, Mapping[str, Mapping[str, Json]]]:
+def _kubernetes_defaults() -> Mapping[str, Mapping[str, Mapping[str, Json]]]:
     """kubernetes_defaults.yaml as "group/Kind" -> pointer -> values and zero; all lists of a pod's containers have the same."""
     table = load(__package__, "kubernetes_defaults.yaml")
 
@@ -60,7 +62,7 @@ def _kubernetes() -> Mapping[str, Mapping[str, Mapping[str, Json]]]:
     return found
 
 
-def _is_known(rule: str, resource: Resource, change: Change) -> bool:
+def _is_listed_default(rule: str, resource: Resource, change: Change) -> bool:
     for entry in load(__package__, "defaults.yaml")[rule]:
         if not (_matches(entry["groups"], resource.group) and _matches(entry["kinds"], resource.kind)):
             continue
@@ -114,7 +116,7 @@ def schema_of(app: App, resource: Resource) -> Object | None:
     return crds.schema_of(app, resource.group, resource.kind, resource.id.version or api_of(resource.any)[1])
 
 
-def from_schema(schema: Object, change: Change) -> bool:
+def is_schema_default(schema: Object, change: Change) -> bool:
     """True if the live value is the schema's default for a field that the manifest lacks."""
     if change.desired is not MISSING:
         return False
@@ -124,16 +126,16 @@ def from_schema(schema: Object, change: Change) -> bool:
         if child is None:
             return False
         node = child
-    return "default" in node and bool(_filled(node, node["default"]) == change.live)
+    return "default" in node and bool(_with_defaults(node, node["default"]) == change.live)
 
 
-def _filled(schema: Object, value: Json) -> Json:
+def _with_defaults(schema: Object, value: Json) -> Json:
     """The value with the defaults of its missing fields, as the API server sets them (structural schema defaulting)."""
     if isinstance(value, Mapping):
         known = mapping(schema, "properties")
-        given = {key: _filled(child_schema(schema, key) or {}, child) for key, child in value.items()}
-        added = {k: _filled(s, s["default"]) for k, s in known.items() if k not in value and "default" in s}
-        return {**given, **added}
+        filled = {key: _with_defaults(child_schema(schema, key) or {}, child) for key, child in value.items()}
+        added = {k: _with_defaults(s, s["default"]) for k, s in known.items() if k not in value and "default" in s}
+        return {**filled, **added}
     if isinstance(value, list):
-        return [_filled(mapping(schema, "items"), child) for child in value]
+        return [_with_defaults(mapping(schema, "items"), child) for child in value]
     return value

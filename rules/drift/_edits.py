@@ -14,7 +14,7 @@ from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values.memo import by_identity
 
 
-def place(app: App) -> str:
+def source_place(app: App) -> str:
     """The source of the application's manifests, for a fix: `apps/web in https://git.example.com/a.git`.
 
     The server's answers do not show which fields a chart's values reach.
@@ -27,7 +27,7 @@ def place(app: App) -> str:
     return f"the sources of {app.ref}"
 
 
-def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
+def manifest_path(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
     """A live pointer in the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
 
     None if a list on the way has no item that matches the live one.
@@ -42,7 +42,7 @@ def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...]
                 return tuple(found), tokens[position:]
             step: str | int = token
         elif isinstance(want, list) and isinstance(live, list) and (at := index_of(token)) is not None:
-            index = _partner(live, want, at)
+            index = _matching_index(live, want, at)
             if index is None:
                 added = position == len(tokens) - 1 and at >= len(want)
                 return (tuple(found), ("-",)) if added else None
@@ -57,18 +57,18 @@ def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...]
     return tuple(found), ()
 
 
-def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
+def _matching_index(live: list[Any], want: list[Any], index: int) -> int | None:
     """The index in `want` of the item at `index` in `live`: by name, else by position."""
     if index < len(live) and isinstance(live[index], Mapping):
         for key in ITEM_NAMES:
             name = live[index].get(key)
-            if isinstance(name, str | int) and (found := _named(want, key).get(name)) is not None:
+            if isinstance(name, str | int) and (found := _indexes_by_name(want, key).get(name)) is not None:
                 return found
     return index if len(live) == len(want) else None
 
 
 @by_identity(64)
-def _named(want: list[Any], key: str) -> Mapping[Json, int]:
+def _indexes_by_name(want: list[Any], key: str) -> Mapping[Json, int]:
     """The index of each item by its name; empty unless every item has a name. A name that occurs twice is left out."""
     names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
     if not all(isinstance(name, str | int) for name in names):
@@ -77,36 +77,36 @@ def _named(want: list[Any], key: str) -> Mapping[Json, int]:
     return {name: index for index, name in enumerate(names) if times[name] == 1}
 
 
-def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
+def write_live_fix(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit to the live state: it writes the live values, and removes the fields that live lacks.
 
     None if one of them cannot be placed, is masked by Argo CD, or is not in the live object itself: an ignore entry may remove something from
     the comparison, and Git must not lose a running value.
     """
-    if resource.desired is None or not all(true_of_live(resource, change) for change in changes):
+    if resource.desired is None or not all(is_absent_in_live(resource, change) for change in changes):
         return None
     manifest = copy.deepcopy(dict(resource.desired))
     operations: list[dict[str, Json]] = []
-    gone = tuple(change for change in changes if change.live is MISSING)
+    removed = tuple(change for change in changes if change.live is MISSING)
     for change in changes:
-        if change in gone:
+        if change in removed:
             continue
         if change.masked:
             return None
-        where = in_manifest(resource, change.pointer)
+        where = manifest_path(resource, change.pointer)
         if where is None:
             return None
-        _write(manifest, where, change.live, operations)
-    removal = drop(app, resource, gone, title)
+        _set_value(manifest, where, change.live, operations)
+    removal = drop_fix(app, resource, removed, title)
     if removal is None:
         return None
     operations += removal.edit.content
-    return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
+    return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), caveat)
 
 
 def rename(app: App, resource: Resource, old: Change, new: Change) -> Fix | None:
     """The manifest edit that gives a field the name under which live holds its value; None if the manifest has no such place."""
-    found = in_manifest(resource, old.pointer)
+    found = manifest_path(resource, old.pointer)
     if found is None or found[1]:
         return None
     source = [str(token) for token in found[0]]
@@ -116,25 +116,25 @@ def rename(app: App, resource: Resource, old: Change, new: Change) -> Fix | None
         "path": join_pointer(*source[:-1], split_pointer(new.pointer)[-1]),
     }
     title = f"Write the field as {split_pointer(new.pointer)[-1]}"
-    return Fix(title, "manifest", place(app), Edit("json-patch", [operation]))
+    return Fix(title, "manifest", source_place(app), Edit("json-patch", [operation]))
 
 
-def true_of_live(resource: Resource, change: Change) -> bool:
+def is_absent_in_live(resource: Resource, change: Change) -> bool:
     """True if the live object itself, not only its compared form, lacks the value that the change shows as missing."""
-    held = get(resource.live, change.pointer)
+    live_value = get(resource.live, change.pointer)
     if change.live is MISSING:
-        return held is MISSING or held is None
-    return not isinstance(change.live, Mapping | list) or _size(held) <= _size(change.live)
+        return live_value is MISSING or live_value is None
+    return not isinstance(change.live, Mapping | list) or _leaf_count(live_value) <= _leaf_count(change.live)
 
 
-def _size(node: Json) -> int:
+def _leaf_count(node: Json) -> int:
     return sum(1 for _ in leaves(node))
 
 
-def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
+def live_order_fix(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
     """The manifest edit that sorts lists with the same items into the live order."""
     plural = "s" if len(changes) > 1 else ""
-    return write_live(
+    return write_live_fix(
         app,
         resource,
         changes,
@@ -143,7 +143,7 @@ def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fi
     )
 
 
-def _write(
+def _set_value(
     manifest: Json, where: tuple[tuple[str | int, ...], tuple[str, ...]], live: Json, operations: list[dict[str, Json]]
 ) -> None:
     """Sets one value in `manifest` and appends the operations: parent maps first, reusing those of an earlier change."""
@@ -170,23 +170,23 @@ def _write(
     operations.append({"op": "add", "path": join_pointer(*present, absent[-1]), "value": live})
 
 
-def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
+def drop_fix(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit that removes these fields; None if one of them is missing there."""
     paths: list[str] = []
     for change in changes:
-        where = in_manifest(resource, change.pointer)
+        where = manifest_path(resource, change.pointer)
         if where is None or where[1]:
             return None
         paths.append(join_pointer(*where[0]))
-    return remove(app, resource, paths, title, caveat)
+    return removal_fix(app, resource, paths, title, caveat)
 
 
-def remove(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
+def removal_fix(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
     """The manifest edit that removes these pointers of the desired object, later list items first, and the parents that become empty."""
-    return Fix(title, "manifest", place(app), Edit("json-patch", removals(resource.desired, pointers)), caveat)
+    return Fix(title, "manifest", source_place(app), Edit("json-patch", removals(resource.desired, pointers)), caveat)
 
 
-def server_side_diff(app: App) -> Fix | None:
+def server_side_diff_fix(app: App) -> Fix | None:
     """The Application's annotation with which the API server itself computes the changes of a sync; None if it is set."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")
     if not operations:
@@ -200,7 +200,7 @@ def server_side_diff(app: App) -> Fix | None:
     )
 
 
-def with_webhooks(app: App) -> Fix | None:
+def webhook_diff_fix(app: App) -> Fix | None:
     """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it is there."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
     if not operations:
@@ -213,7 +213,7 @@ def with_webhooks(app: App) -> Fix | None:
     )
 
 
-def respect(app: App) -> Fix:
+def respect_fix(app: App) -> Fix:
     """The sync option that keeps syncs from overwriting ignored fields."""
     return Fix(
         f"Add the sync option {RESPECT}",

@@ -11,10 +11,12 @@ from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
 
-from ._grammar import in_another_order
+from ._grammar import is_reordered_list
 
 
-def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
+def matching_changes(
+    app: App, wanted: Callable[[Resource, Change], bool]
+) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
     """Each object with its wanted changes; a value shown as live is in the live object itself."""
     for resource, changes in app.derive(_held):
         if found := tuple(c for c in changes if wanted(resource, c)):
@@ -22,7 +24,7 @@ def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[t
 
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
-    return tuple((r, tuple(c for c in r.changes if not phantom(r, c))) for r in app.changed)
+    return tuple((r, tuple(c for c in r.changes if not is_phantom_field(r, c))) for r in app.changed)
 
 
 def finding(
@@ -45,7 +47,7 @@ def finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
         evidence=(
-            *(described(change, resource) for change in changes[:_LINES]),
+            *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
             *evidence,
         ),
@@ -69,7 +71,7 @@ def common_pointer(changes: Sequence[Change]) -> str:
     return join_pointer(*shared) or changes[0].pointer
 
 
-def tracks(change: Change, label_key: str) -> bool:
+def is_tracking_mark(change: Change, label_key: str) -> bool:
     """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git."""
     marks = (
         ("annotations", TRACKING_ID),
@@ -83,12 +85,12 @@ SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink
 """Metadata that only the API server writes."""
 
 
-def of_server(change: Change) -> bool:
+def is_server_set(change: Change) -> bool:
     """True for metadata that only the API server writes."""
     return any(below(change.pointer, join_pointer("metadata", name)) for name in (*SERVER_SET, "creationTimestamp"))
 
 
-def value(change: Change, side: Json) -> str:
+def side_text(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
     if change.masked and side is not MISSING:
         return HIDDEN
@@ -96,30 +98,30 @@ def value(change: Change, side: Json) -> str:
     return show(printed, change.pointer, secret=change.secret)
 
 
-def described(change: Change, resource: Resource) -> str:
+def change_line(change: Change, resource: Resource) -> str:
     """A line of evidence for a change of this object: place, both values, writer and time."""
-    by = f"; live was written by {writer(change)}" if change.writer else ""
-    if in_another_order(change):
-        return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{by}"
-    live = f"{value(change, change.live)} live"
-    if left_out(resource, change):
+    written_by = f"; live was written by {writer_text(change)}" if change.writer else ""
+    if is_reordered_list(change):
+        return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{written_by}"
+    live = f"{side_text(change, change.live)} live"
+    if is_left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
     elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
-        live, by = "no such item live", ""
-    elif phantom(resource, change):
-        live, by = f"{value(change, change.live)} reckoned as live, which the live object does not have", ""
-    desired = value(change, change.desired)
+        live, written_by = "no such item live", ""
+    elif is_phantom_field(resource, change):
+        live, written_by = f"{side_text(change, change.live)} reckoned as live, which the live object does not have", ""
+    desired = side_text(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
         desired = show(written, change.pointer)  # the comparison omits an empty value
-    return f"{change.pointer}: {desired} desired, {live}{by}"
+    return f"{change.pointer}: {desired} desired, {live}{written_by}"
 
 
-def who(change: Change) -> str:
+def writer_name(change: Change) -> str:
     """The field manager for a sentence, without the time, which is in the evidence."""
     return change.writer.manager if change.writer else "Something in the cluster"
 
 
-def writer(change: Change) -> str:
+def writer_text(change: Change) -> str:
     """`kubectl-edit at 2026-01-01 12:00 UTC`; `an unknown writer` if managedFields names none."""
     if change.writer is None:
         return "an unknown writer"
@@ -133,13 +135,13 @@ def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
     return tuple(change.pointer for change in changes)
 
 
-def listing(changes: Sequence[Change], noun: str = "field") -> str:
+def pointers_text(changes: Sequence[Change], noun: str = "field") -> str:
     """The pointers of some changes for a sentence: one or two of them, else the first and the number of others: `/spec/a and 4 more fields`. The
     evidence names all."""
     return enumerated(pointers(changes), noun, limit=2 if len(changes) == 2 else 1)
 
 
-def phantom(resource: Resource, change: Change) -> bool:
+def is_phantom_field(resource: Resource, change: Change) -> bool:
     """True for a field of a map that Argo CD compares as live although the live object lacks it: managedFields still assign it to Argo CD, and
     the server-side diff uses them."""
     if change.live in (MISSING, None, {}, [], "") or change.masked or below(change.pointer, "/metadata"):
@@ -147,8 +149,8 @@ def phantom(resource: Resource, change: Change) -> bool:
     if not by_argocd(change.writer) or shifted_list(resource, change.pointer):
         return False
     above, _, _ = change.pointer.rpartition("/")
-    held = get(resource.live, above)
-    return isinstance(held, Mapping) and get(resource.live, change.pointer) is MISSING
+    live_parent = get(resource.live, above)
+    return isinstance(live_parent, Mapping) and get(resource.live, change.pointer) is MISSING
 
 
 def shifted_list(resource: Resource, pointer: str) -> str:
@@ -157,17 +159,17 @@ def shifted_list(resource: Resource, pointer: str) -> str:
     tokens = split_pointer(pointer)
     for depth, token in enumerate(tokens):
         place = join_pointer(*tokens[:depth])
-        held, compared = get(resource.live, place, None), get(resource.normalized, place, None)
-        lists = isinstance(held, list) and isinstance(compared, list)
-        if lists and index_of(token) is not None and len(held) != len(compared):
+        live_list, compared = get(resource.live, place, None), get(resource.normalized, place, None)
+        lists = isinstance(live_list, list) and isinstance(compared, list)
+        if lists and index_of(token) is not None and len(live_list) != len(compared):
             return place
     return ""
 
 
-def left_out(resource: Resource, change: Change) -> bool:
+def is_left_out(resource: Resource, change: Change) -> bool:
     """True for a live field that Argo CD compares as absent: an ignore rule or its own normalisation removes it."""
-    held = get(resource.live, change.pointer)
-    if change.live is not MISSING or held in (MISSING, None, {}, [], ""):
+    live_value = get(resource.live, change.pointer)
+    if change.live is not MISSING or live_value in (MISSING, None, {}, [], ""):
         return False
     for place in at_and_above(change.pointer):  # for a missing item, its index now has another item
         above = place.rpartition("/")[0]

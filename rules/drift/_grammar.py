@@ -10,7 +10,7 @@ from argolint.values import parse_duration
 from argolint.values.quantities import amount
 
 
-def same_quantity(one: Json, other: Json) -> bool:
+def is_same_quantity(one: Json, other: Json) -> bool:
     """True for two spellings of one amount. Of two plain numbers, one must be no text (`"1"` and 1): `1.10` and `1.1` may be versions."""
     if amount(one) is None or amount(one) != amount(other):
         return False
@@ -21,23 +21,23 @@ def _has_unit(value: Json) -> bool:
     return (isinstance(value, str) and value[-1:].isalpha()) or "e" in str(value).lower()
 
 
-def same_duration(one: Json, other: Json) -> bool:
+def is_same_duration(one: Json, other: Json) -> bool:
     """True for two spellings of one Go duration."""
     return one != other and parse_duration(one) is not None and parse_duration(one) == parse_duration(other)
 
 
-def hollow(value: Json) -> bool:
+def is_hollow(value: Json) -> bool:
     """True for values that Go's `omitempty` omits: null, false, 0, an empty text, list or map, and maps of such values."""
     if isinstance(value, Mapping):
-        return all(hollow(child) for child in value.values())
+        return all(is_hollow(child) for child in value.values())
     return value is None or value in ("", [], 0)
 
 
-def only_hollow(desired: Json, live: Json) -> bool:
+def is_hollow_difference(desired: Json, live: Json) -> bool:
     """True if both sides are empty in different ways, or one is empty and the other absent."""
-    return all(side is MISSING or hollow(side) for side in (desired, live))
+    return all(side is MISSING or is_hollow(side) for side in (desired, live))
 
 
-def in_another_order(change: Change) -> bool:
+def is_reordered_list(change: Change) -> bool:
     """True for a list with exactly Git's own items in another order."""
     return not change.masked and reordered(change.desired, change.live)

@@ -37,24 +37,24 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
     return tuple(
         entry
         for entry in server_rules(fleet.settings)
-        if (entry.json_pointers != ("/status",) or entry.jq_paths or entry.managers) and selected(app, entry)
+        if (entry.json_pointers != ("/status",) or entry.jq_paths or entry.managers) and selected_resources(app, entry)
     )
 
 
-def entries(app: App) -> Iterator[IgnoreRule]:
+def own_entries(app: App) -> Iterator[IgnoreRule]:
     """The Application's own entries up to the limit; `origin` is their pointer in the Application."""
     return islice(application_rules(app.brief), _MOST_PATHS)
 
 
 def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
     """Each pointer and jq path of an entry, with an entry that has only it, up to the Application's limit."""
-    return islice(_paths(entry), max(0, _MOST_PATHS - app.derive(_before).get(entry.origin, 0)))
+    return islice(_paths(entry), max(0, _MOST_PATHS - app.derive(_paths_before).get(entry.origin, 0)))
 
 
-def _before(app: App) -> dict[str, int]:
+def _paths_before(app: App) -> dict[str, int]:
     """By entry: the number of paths in the entries before it."""
     found, count = {}, 0
-    for entry in entries(app):
+    for entry in own_entries(app):
         found[entry.origin] = count
         count += len(entry.json_pointers) + len(entry.jq_paths)
     return found
@@ -68,7 +68,7 @@ def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
         yield path, replace(bare, jq_paths=(path,))
 
 
-def expression(entry: IgnoreRule, path: str) -> str:
+def expression_pointer(entry: IgnoreRule, path: str) -> str:
     """The place in the Application of a pointer, a jq path or a field manager of the entry."""
     fields = (
         ("jsonPointers", entry.json_pointers),
@@ -78,7 +78,7 @@ def expression(entry: IgnoreRule, path: str) -> str:
     return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
 
 
-def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
+def selected_resources(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
     """The managed objects that the entry selects."""
     return tuple(r for r in app.resources if selects(entry, r))
 
@@ -88,7 +88,7 @@ def selects(entry: IgnoreRule, r: Resource) -> bool:
     return not (r.hook or r.requires_pruning) and matches(entry, r.group, r.kind, r.namespace, r.name)
 
 
-def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
+def removed_pointers(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
     """The pointers that the entry's pointers and jq paths remove from the live or the desired object."""
     sides = [side for side in (resource.live, resource.desired) if side is not None]
     return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
@@ -97,7 +97,7 @@ def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
 def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
     """The differences that only this entry hides."""
     live, desired = resource.live, resource.desired
-    if live is None or desired is None or not (entry.managers or taken_out(entry, resource)):
+    if live is None or desired is None or not (entry.managers or removed_pointers(entry, resource)):
         return ()
     found = hidden(
         entry,
@@ -113,13 +113,13 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
     )
 
 
-def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:
+def is_field_ignored(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:
     """True if an entry of the Application or of the server removes this field from the comparison, or will once the field manager `coming`
     writes it."""
     for entry in rules_of(app.raw, fleet.settings).ignore:
         if not matches_object(entry, resource.any):
             continue
-        if any(below(pointer, p) for p in taken_out(entry, resource)):
+        if any(below(pointer, p) for p in removed_pointers(entry, resource)):
             return True
         if coming in entry.managers:
             return True

@@ -7,12 +7,12 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource
 from argolint.comparison import IgnoreRule, server_rules
 from argolint.values import at_and_above
 
-from ._ignored import taken_out
+from ._ignored import removed_pointers
 
 _KEY = "resource.customizations.ignoreDifferences"
 
 
-def misnamed(app: App, fleet: Fleet) -> Iterator[Finding]:
+def misnamed_settings_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
     """One finding for each such key that would hide a difference of this application with the right group."""
     for entry in server_rules(fleet.settings):
         if "*" in f"{entry.group}{entry.kind}" or any(
@@ -20,17 +20,17 @@ def misnamed(app: App, fleet: Fleet) -> Iterator[Finding]:
         ):
             continue
         for resource in app.changed:
-            places = _hidden(entry, resource)
+            places = _hidden_pointers(entry, resource)
             if places:
                 yield _finding(app, entry, resource, places)
                 break
 
 
-def _hidden(entry: IgnoreRule, resource: Resource) -> list[str]:
+def _hidden_pointers(entry: IgnoreRule, resource: Resource) -> list[str]:
     """Pointers of the object's differences that the entry would remove with the group of the object's kind."""
     if (entry.kind, entry.group == resource.group) != (resource.kind, False):
         return []
-    taken = set(taken_out(replace(entry, group=resource.group), resource))
+    taken = set(removed_pointers(replace(entry, group=resource.group), resource))
     return [change.pointer for change in resource.changes if not taken.isdisjoint(at_and_above(change.pointer))]
 
 

@@ -33,7 +33,7 @@ class Scaler:
         return f"{self.id} ({self.low} to {self.high} replicas)"
 
 
-def rests(resource: Resource, scaler: Scaler) -> bool:
+def is_resting(resource: Resource, scaler: Scaler) -> bool:
     """True if nothing scales now: KEDA is paused, or the workload has 0 replicas, which switches an HPA off (ScalingDisabled)."""
     asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
     return scaler.paused or asleep
@@ -41,9 +41,9 @@ def rests(resource: Resource, scaler: Scaler) -> bool:
 
 def scalers(app: App) -> list[tuple[AppRef, Resource]]:
     """Autoscalers that this application manages, and those of others that were read."""
-    mine = [(app.ref, candidate) for group, kind in SCALERS for candidate in app.of_kind(kind, group)]
-    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
-    return [*mine, *((owner, found) for owner, found in asked if (found.group, found.kind) in SCALERS)]
+    own = [(app.ref, candidate) for group, kind in SCALERS for candidate in app.of_kind(kind, group)]
+    peers = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
+    return [*own, *((owner, found) for owner, found in peers if (found.group, found.kind) in SCALERS)]
 
 
 def scaler_of(app: App, resource: Resource) -> Scaler | None:
@@ -53,12 +53,12 @@ def scaler_of(app: App, resource: Resource) -> Scaler | None:
     for owner, candidate in scalers(app):
         if candidate.namespace == resource.namespace:
             spec = dig(candidate.any, "spec")
-            if isinstance(spec, dict) and _targets(spec, resource):
+            if isinstance(spec, dict) and _is_target(spec, resource):
                 return _scaler(owner, candidate, spec)
     return None
 
 
-def _targets(spec: Object, resource: Resource) -> bool:
+def _is_target(spec: Object, resource: Resource) -> bool:
     name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
     if fleet := dig(spec, "fleetName"):
         name, kind = fleet, "Fleet"
@@ -71,17 +71,17 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
         names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
     if candidate.kind == "FleetAutoscaler":
         spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
-    given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
+    bounds = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
     paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
     return Scaler(
-        owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1], paused
+        owner, candidate.id, low if bounds[0] is None else bounds[0], high if bounds[1] is None else bounds[1], paused
     )
 
 
 _BOUNDS = (("min", "max"), ("minReplicas", "maxReplicas"), ("minReplicaCount", "maxReplicaCount"))
 
 
-def own_bounds(resource: Resource, change: Change) -> str:
+def own_bounds_text(resource: Resource, change: Change) -> str:
     """`between 1 and 5` if the object itself has the bounds of its controller, and the live value is within them.
 
     Such as `spec.scale.min` and `max` next to `spec.replicas`, in a kind that Kubernetes' own autoscalers do not scale.
@@ -89,9 +89,9 @@ def own_bounds(resource: Resource, change: Change) -> str:
     if resource.kind in SCALED or change.writer is None or by_argocd(change.writer):
         return ""
     spec = mapping(resource.any, "spec")
-    for held in (spec, *(value for value in spec.values() if isinstance(value, dict))):
+    for candidate in (spec, *(value for value in spec.values() if isinstance(value, dict))):
         for names in _BOUNDS:
-            low, high, now = held.get(names[0]), held.get(names[1]), change.live
+            low, high, now = candidate.get(names[0]), candidate.get(names[1]), change.live
             if (
                 isinstance(low, int)
                 and isinstance(high, int)

@@ -9,36 +9,38 @@ from argolint.application.applied import git_moved
 from argolint.values import split_pointer
 from argolint.values.quantities import amount
 
-from ._edits import write_live
-from ._fields import finding, listing, matching, pointers
-from ._grammar import same_quantity
+from ._edits import write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_same_quantity
 from ._known_types import known_type_fields
 
 _AMOUNTS = frozenset({"requests", "limits", "capacity", "hard", "minAllowed", "maxAllowed"})
 """Maps of quantities by Kubernetes' own conventions."""
 
 
-def same_amount(change: Change) -> bool:
+def is_same_amount(change: Change) -> bool:
     """True for two spellings of one quantity; in a map of quantities plain numbers are not versions (`1.0` and `1`)."""
     if _AMOUNTS.intersection(split_pointer(change.pointer)[-2:-1]):
         return amount(change.desired) is not None and amount(change.desired) == amount(change.live)
-    return same_quantity(change.desired, change.live)
+    return is_same_quantity(change.desired, change.live)
 
 
-def respelled(app: App, same: Callable[[Change], bool], noun: str, title: str, kind: str) -> Iterator[Finding]:
+def respelling_findings(
+    app: App, same: Callable[[Change], bool], noun: str, title: str, kind: str
+) -> Iterator[Finding]:
     """One finding for each object, with all its fields whose two texts mean the same `noun`; `kind` is its name in knownTypeFields."""
 
     def lasting(resource: Resource, change: Change) -> bool:
         return not change.masked and same(change) and not git_moved(app, resource, change)
 
-    for resource, changes in matching(app, lasting):
+    for resource, changes in matching_changes(app, lasting):
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}: the same {noun} in another spelling.",
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}: the same {noun} in another spelling.",
             fixes=(
-                write_live(app, resource, changes, title),
+                write_live_fix(app, resource, changes, title),
                 known_type_fields(resource, pointers(changes), kind),
             ),
         )

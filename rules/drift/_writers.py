@@ -14,7 +14,7 @@ from argolint.values.knowledge import load
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownWriter:
     """sort: person, mutator, injector, autoscaler, crossplane or controller. tool: its usual name."""
 
     sort: str
@@ -22,46 +22,46 @@ class Known:
 
 
 @cache
-def _table() -> tuple[tuple[re.Pattern[str], str, str], ...]:
+def _known_writers() -> tuple[tuple[re.Pattern[str], str, str], ...]:
     return tuple(
         (re.compile(entry["match"], re.IGNORECASE | re.DOTALL), entry["sort"], entry.get("tool", ""))
         for entry in load(__package__, "writers.yaml")["writers"]
     )
 
 
-def known(writer: Writer | None) -> Known | None:
+def known_writer(writer: Writer | None) -> KnownWriter | None:
     """The entry of the manager in writers.yaml; None without a writer or an entry. Scaling with kubectl is a person's."""
-    return _of_manager(writer.manager, scales=writer.subresource == "scale") if writer is not None else None
+    return _writer_of_manager(writer.manager, scales=writer.subresource == "scale") if writer is not None else None
 
 
 @lru_cache(maxsize=1024)
-def _of_manager(manager: str, *, scales: bool) -> Known | None:
-    for pattern, sort, tool in _table():
+def _writer_of_manager(manager: str, *, scales: bool) -> KnownWriter | None:
+    for pattern, sort, tool in _known_writers():
         found = pattern.fullmatch(manager)
         if found and not (scales and sort == "controller"):  # a manager that scales is an autoscaler
-            return Known(sort, tool.format(*found.groups()) or manager)
-    return Known("autoscaler", manager) if scales else None
+            return KnownWriter(sort, tool.format(*found.groups()) or manager)
+    return KnownWriter("autoscaler", manager) if scales else None
 
 
 def is_sort(writer: Writer | None, sort: str) -> bool:
     """True when the manager is known to be of this sort."""
-    found = known(writer)
+    found = known_writer(writer)
     return found is not None and found.sort == sort
 
 
-def reconciles(resource: Resource, writer: Writer | None) -> bool:
+def is_reconciling_controller(resource: Resource, writer: Writer | None) -> bool:
     """True for a controller of the cluster, which restores the field after each other write: by its name, by the kind's group in its name, or
     because it also writes the object's status."""
     if writer is None or by_argocd(writer) or writer.subresource:
         return False
-    found = known(writer)
+    found = known_writer(writer)
     if found is not None:
         return found.sort == "controller"
     own = writer.manager.lower() in resource.group.split(".")[:-1]
     return own or any(w.manager == writer.manager and w.subresource == "status" for w in managers(resource.live or {}))
 
 
-def filler(resource: Resource) -> str:
+def filling_webhook(resource: Resource) -> str:
     """The webhook that the object's own annotations request for its content; empty if there is none."""
     fillers = load(__package__, "writers.yaml")["fillers"]
     names = annotations_of(resource.desired)

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.values import below, items
 
-from ._edits import remove
-from ._fields import finding, matching
+from ._edits import removal_fix
+from ._fields import finding, matching_changes
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterRole."""
-    for resource, changes in matching(app, _collected):
+    for resource, changes in matching_changes(app, _is_aggregated_rule):
         in_git = items(resource.desired, "rules")
         yield finding(
             app,
@@ -33,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" never {'last' if in_git else 'lasts'}.",
             pointer="/rules",
             fixes=(
-                remove(
+                removal_fix(
                     app,
                     resource,
                     ("/rules",),
@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-def _collected(resource: Resource, change: Change) -> bool:
+def _is_aggregated_rule(resource: Resource, change: Change) -> bool:
     return (
         resource.kind == "ClusterRole"
         and any("aggregationRule" in side for side in (resource.desired or {}, resource.live or {}))

@@ -38,11 +38,11 @@ from argolint.comparison import matches_object
 from argolint.edits import RESPECT
 from argolint.values import below, dig
 
-from ._ca_bundles import injected
-from ._edits import remove, respect
-from ._fields import finding, matching, pointers, value, who
-from ._ignored import entries, ignores, taken_out
-from ._scalers import SCALED, SCALERS, Scaler, own_bounds, rests, scaler_of, scalers
+from ._ca_bundles import is_injected_bundle
+from ._edits import removal_fix, respect_fix
+from ._fields import finding, matching_changes, pointers, side_text, writer_name
+from ._ignored import is_field_ignored, own_entries, removed_pointers
+from ._scalers import SCALED, SCALERS, Scaler, is_resting, own_bounds_text, scaler_of, scalers
 from ._writers import is_sort
 
 _REPLICAS = "/spec/replicas"
@@ -59,7 +59,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Autoscalers of other applications in the namespace of a workload whose replicas differ."""
-    for resource, _ in matching(app, partial(_scaled, app)):
+    for resource, _ in matching_changes(app, partial(_is_scaled, app)):
         if scaler_of(app, resource) is None:
             for group, kind in SCALERS:
                 for key in fleet.of_kind(app.cluster, group, kind):
@@ -71,46 +71,46 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Fields that differ now, then workloads whose number will differ as soon as the autoscaler changes it."""
-    for resource, changes in matching(app, partial(_scaled, app)):
+    for resource, changes in matching_changes(app, partial(_is_scaled, app)):
         scaler = scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
-            yield _fought(app, resource, changes, scaler)
-        elif bounds := own_bounds(resource, changes[0]):
-            yield _fought(app, resource, changes, None, bounds)
+            yield _fight_finding(app, resource, changes, scaler)
+        elif bounds := own_bounds_text(resource, changes[0]):
+            yield _fight_finding(app, resource, changes, None, bounds)
     for resource in app.resources if scalers(app) else ():
         scaler = scaler_of(app, resource)
-        quiet = not any(_scaled(app, resource, change) for change in resource.changes)
+        quiet = not any(_is_scaled(app, resource, change) for change in resource.changes)
         if (
             scaler is not None
             and resource.live is not None
-            and not rests(resource, scaler)
+            and not is_resting(resource, scaler)
             and scaler.low < scaler.high
             and quiet
         ):
-            ignored = ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
+            ignored = is_field_ignored(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
             if not (ignored and (RESPECT in app.sync_options or _ignored_by_application(app, resource))):
-                yield from _latent(app, resource, scaler, ignored)
+                yield from _latent_findings(app, resource, scaler, ignored)
 
 
 def _ignored_by_application(app: App, resource: Resource) -> bool:
     """True if ignore-not-respected has a remark on the Application's own entry."""
     return any(
         matches_object(entry, resource.any) and below(_REPLICAS, pointer)
-        for entry in entries(app)
-        for pointer in taken_out(entry, resource)
+        for entry in own_entries(app)
+        for pointer in removed_pointers(entry, resource)
     )
 
 
-def _fought(
+def _fight_finding(
     app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None, bounds: str = ""
 ) -> Finding:
     first = changes[0]
     end = "self-heal keeps setting it back" if app.self_heal else "the next sync sets it back"
-    scales = str(scaler.id) if scaler else who(first) if bounds or first.writer else "an autoscaler"
+    scales = str(scaler.id) if scaler else writer_name(first) if bounds or first.writer else "an autoscaler"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (
         f"Git no longer sets {first.pointer} of {resource.id}, which {scales} scales: the next sync resets it"
-        f" once, to {value(first, first.desired)}."
+        f" once, to {side_text(first, first.desired)}."
         if given_up
         else f"{scales} sets {first.pointer} of {resource.id}, and {end}."
     )
@@ -120,20 +120,20 @@ def _fought(
         changes,
         message,
         fixes=_fixes(app, resource, pointers(changes)),
-        evidence=_bounds(scaler, bounds),
+        evidence=_bounds_evidence(scaler, bounds),
         severity="error" if app.self_heal and not given_up else None,
         related=_related(scaler),
     )
 
 
-def _bounds(scaler: Scaler | None, own: str = "") -> tuple[str, ...]:
+def _bounds_evidence(scaler: Scaler | None, own: str = "") -> tuple[str, ...]:
     """The bounds of its scaling."""
     if scaler is not None:
         return (str(scaler),)
     return (f"its own controller scales it {own}",) if own else ()
 
 
-def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iterator[Finding]:
+def _latent_findings(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iterator[Finding]:
     wanted = dig(resource.desired, "spec", "replicas")
     if not isinstance(wanted, int):
         return
@@ -143,9 +143,9 @@ def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iter
         message=f"{scaler.id} scales {resource.id}, and every sync resets its replicas to {wanted}{though}.",
         at=Location(app.ref, resource.id, _REPLICAS),
         severity="error" if outside and app.self_heal else None,
-        evidence=(*_bounds(scaler), f"live has {dig(resource.live, 'spec', 'replicas')} replicas now"),
+        evidence=(*_bounds_evidence(scaler), f"live has {dig(resource.live, 'spec', 'replicas')} replicas now"),
         related=_related(scaler),
-        fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
+        fixes=(removal_fix(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect_fix(app))
         if ignored
         else _fixes(app, resource, (_REPLICAS,)),
     )
@@ -154,7 +154,7 @@ def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iter
 def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, ...]:
     ours = [place for place in places if place == _REPLICAS and dig(resource.desired, "spec", "replicas") is not None]
     return (
-        *([remove(app, resource, ours, "Leave replicas out of the manifest")] if ours else ()),
+        *([removal_fix(app, resource, ours, "Leave replicas out of the manifest")] if ours else ()),
         narrowest_ignore(app, resource, places),
     )
 
@@ -163,14 +163,14 @@ def _related(scaler: Scaler | None) -> tuple[Related, ...]:
     return (Related(scaler.app, scaler.id, "/spec", "claimant"),) if scaler else ()
 
 
-def _scaled(app: App, resource: Resource, change: Change) -> bool:
+def _is_scaled(app: App, resource: Resource, change: Change) -> bool:
     if by_argocd(change.writer) and git_moved(app, resource, change):
         return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
         known = resource.kind in SCALED or is_sort(change.writer, "autoscaler")
-        can = bool(own_bounds(resource, change)) or scaler_of(app, resource) is not None
+        can = bool(own_bounds_text(resource, change)) or scaler_of(app, resource) is not None
         return known or can  # any kind with a scale subresource can be scaled
-    return is_sort(change.writer, "autoscaler") and not injected(resource, change)
+    return is_sort(change.writer, "autoscaler") and not is_injected_bundle(resource, change)
 
 
 RULE = Rule(

@@ -21,32 +21,32 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Rank, Resource, Rule, narrowest_ignore
 
-from ._ca_bundles import by_the_patcher, in_configmap, injected, placeholder
-from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers, who
+from ._ca_bundles import is_certificate_key, is_injected_bundle, is_placeholder, is_set_by_patcher
+from ._edits import drop_fix, source_place, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text, writer_name
 from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its bundles, and one for the other settings of the same writer."""
-    for resource, changes in matching(app, injected):
+    for resource, changes in matching_changes(app, is_injected_bundle):
         in_git = all(change.desired is not MISSING for change in changes)
-        what = "the key" if in_configmap(resource, changes[0]) else "caBundle"
+        what = "the key" if is_certificate_key(resource, changes[0]) else "caBundle"
         yield finding(
             app,
             resource,
             changes,
-            f"{who(changes[0])} writes the CA bundle of {resource.id} over {_replaced(changes[0].desired)}, so it stays OutOfSync.",
+            f"{writer_name(changes[0])} writes the CA bundle of {resource.id} over {_replaced_text(changes[0].desired)}, so it stays OutOfSync.",
             fixes=(
-                drop(app, resource, changes, f"Leave {what} out of the manifest") if in_git else None,
+                drop_fix(app, resource, changes, f"Leave {what} out of the manifest") if in_git else None,
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
-    for resource, changes in matching(app, by_the_patcher):
-        yield _set_with_it(app, resource, changes)
+    for resource, changes in matching_changes(app, is_set_by_patcher):
+        yield _patcher_finding(app, resource, changes)
 
 
-def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _patcher_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     job = is_sort(first.writer, "injector")
     kind = "the chart's patch Job or an injector" if job else "the webhook's own controller"
@@ -54,41 +54,41 @@ def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> F
         app,
         resource,
         changes,
-        f"{who(first)} sets {listing(changes)} of {resource.id} together with the CA bundle, so Git's value never stays.",
-        evidence=(f"{who(first)} is {kind}",),
+        f"{writer_name(first)} sets {pointers_text(changes)} of {resource.id} together with the CA bundle, so Git's value never stays.",
+        evidence=(f"{writer_name(first)} is {kind}",),
         severity="warning",
         confidence="likely",
         fixes=(
             narrowest_ignore(app, resource, pointers(changes)),
-            write_live(
+            write_live_fix(
                 app,
                 resource,
                 changes,
                 "Or say in Git what it sets",
-                "until the webhook serves, it may refuse a sync" if _closes(changes) else "",
+                "until the webhook serves, it may refuse a sync" if _is_closed_on_failure(changes) else "",
             ),
-            _without_patcher(app) if job else None,
+            _cert_manager_fix(app) if job else None,
         ),
     )
 
 
-def _closes(changes: tuple[Change, ...]) -> bool:
+def _is_closed_on_failure(changes: tuple[Change, ...]) -> bool:
     return any(change.live == "Fail" for change in changes)
 
 
-def _without_patcher(app: App) -> Fix:
+def _cert_manager_fix(app: App) -> Fix:
     text = (
         "Many charts know admissionWebhooks.patch.enabled: false with admissionWebhooks.certManager.enabled: true (below the component's own"
         " key): cert-manager's cainjector then writes caBundle alone, and failurePolicy stays as Git says."
     )
     title = "Or let cert-manager issue the certificate"
-    return Fix(title, "helm-values", place(app), Edit("text", text))
+    return Fix(title, "helm-values", source_place(app), Edit("text", text))
 
 
-def _replaced(desired: Json) -> str:
+def _replaced_text(desired: Json) -> str:
     if desired is MISSING or not desired:
         return "nothing in Git"
-    return "a placeholder in Git" if placeholder(desired) else "another certificate in Git"
+    return "a placeholder in Git" if is_placeholder(desired) else "another certificate in Git"
 
 
 RULE = Rule(id="ca-bundle-injected", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -17,35 +17,35 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 
-from ._edits import drop
-from ._fields import finding, listing, matching, pointers
-from ._grammar import hollow
+from ._edits import drop_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_hollow
 
 _KINDS = ("Application", "ApplicationSet", "AppProject")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each child, with all its zero values."""
-    for resource, changes in matching(app, _dropped):
+    for resource, changes in matching_changes(app, _is_dropped_zero):
         yield finding(
             app,
             resource,
             changes,
-            f"{app.name} stays OutOfSync over {listing(changes)} of {resource.id}, an empty value that Argo CD never stores.",
+            f"{app.name} stays OutOfSync over {pointers_text(changes)} of {resource.id}, an empty value that Argo CD never stores.",
             fixes=(
-                drop(app, resource, changes, "Leave the zero value out"),
+                drop_fix(app, resource, changes, "Leave the zero value out"),
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 
 
-def _dropped(resource: Resource, change: Change) -> bool:
+def _is_dropped_zero(resource: Resource, change: Change) -> bool:
     return (
         resource.group == "argoproj.io"
         and resource.kind in _KINDS
         and change.pointer.startswith("/spec/")
         and change.live is MISSING
-        and hollow(change.desired)
+        and is_hollow(change.desired)
     )
 
 

@@ -19,40 +19,40 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.values import split_pointer
 
-from ._edits import server_side_diff, write_live
-from ._fields import finding, listing, matching
-from ._grammar import only_hollow
+from ._edits import server_side_diff_fix, write_live_fix
+from ._fields import finding, matching_changes, pointers_text
+from ._grammar import is_hollow_difference
 
 _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each StatefulSet, with all its claim templates."""
-    for resource, changes in matching(app, _untyped):
+    for resource, changes in matching_changes(app, _is_filled_in_type):
         written = tuple(change for change in changes if split_pointer(change.pointer)[3:] in _FILLED)
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server fills in.",
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server fills in.",
             evidence=("the list of claim templates is compared as a whole",),
             fixes=(
-                write_live(app, resource, written, "Write apiVersion and kind in the claim template")
+                write_live_fix(app, resource, written, "Write apiVersion and kind in the claim template")
                 if written
                 else None,
-                server_side_diff(app),
+                server_side_diff_fix(app),
             ),
         )
 
 
-def _untyped(resource: Resource, change: Change) -> bool:
+def _is_filled_in_type(resource: Resource, change: Change) -> bool:
     tokens = split_pointer(change.pointer)
     if resource.kind != "StatefulSet" or tokens[:2] != ("spec", "volumeClaimTemplates") or len(tokens) < 4:
         return False
     server_set = tokens[3] == "status" or tokens[3:] == ("metadata", "creationTimestamp")
     if change.desired is MISSING:
         return tokens[3:] in _FILLED or server_set
-    return server_set and only_hollow(change.desired, change.live)
+    return server_set and is_hollow_difference(change.desired, change.live)
 
 
 RULE = Rule(id="claim-template-type", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -23,8 +23,8 @@ from argolint.application.applied import git_moved
 from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
-from ._edits import write_live
-from ._fields import finding, listing, matching, pointers
+from ._edits import write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
 from ._writers import is_sort
 
 
@@ -33,18 +33,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for provider in load(__package__, "cloud.yaml")["providers"]:
 
         def rewritten(resource: Resource, change: Change, provider: Any = provider) -> bool:
-            if is_sort(change.writer, "person") or not _rewritten(provider, resource, change):
+            if is_sort(change.writer, "person") or not _is_provider_rewrite(provider, resource, change):
                 return False
             return not git_moved(app, resource, change)
 
-        for resource, changes in matching(app, rewritten):
+        for resource, changes in matching_changes(app, rewritten):
             yield finding(
                 app,
                 resource,
                 changes,
-                f"{provider['name']} rewrites {listing(changes)} of {resource.id}, so Git's value never stays.",
+                f"{provider['name']} rewrites {pointers_text(changes)} of {resource.id}, so Git's value never stays.",
                 fixes=(
-                    write_live(
+                    write_live_fix(
                         app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
                     ),
                     narrowest_ignore(app, resource, pointers(changes)),
@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
-def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
+def _is_provider_rewrite(provider: Any, resource: Resource, change: Change) -> bool:
     if resource.kind not in provider.get("kinds", (resource.kind,)):
         return False
     marked = any(fnmatchcase(name, mark) for mark in provider["marks"] for name in annotations_of(resource.live))

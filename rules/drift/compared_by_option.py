@@ -23,8 +23,8 @@ from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
-from ._edits import place, server_side_diff, with_webhooks
-from ._fields import described, finding, listing, phantom
+from ._edits import server_side_diff_fix, source_place, webhook_diff_fix
+from ._fields import change_line, finding, is_phantom_field, pointers_text
 
 _OPTION = "ServerSideApply=true"
 """Before Argo CD 3.6 it selects the structured merge. For a comparison by the API server there is no better one."""
@@ -46,28 +46,30 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             rules = rules_of(app.raw, fleet.settings, fleet.version)
             made = frozenset(compared_by(live, desired, rules, strategy))
             if changes := tuple(c for c in resource.changes if c.pointer in made and not c.masked):
-                yield _merged(app, resource, changes)
-        if changes := tuple(c for c in resource.changes if phantom(resource, c)):
-            yield _not_live(app, resource, changes)
-        if strategy is Strategy.SERVER_SIDE and (changes := tuple(c for c in resource.changes if _twice(resource, c))):
-            yield _listed_twice(app, resource, changes)
+                yield _merged_finding(app, resource, changes)
+        if changes := tuple(c for c in resource.changes if is_phantom_field(resource, c)):
+            yield _not_live_finding(app, resource, changes)
+        if strategy is Strategy.SERVER_SIDE and (
+            changes := tuple(c for c in resource.changes if _is_repeated_port(resource, c))
+        ):
+            yield _repeated_port_finding(app, resource, changes)
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
     if at_fault and app.sync_status == "Synced" and not settled(app):
-        yield from (found for r in app.resources if (found := _taken_back(app, fleet, r)) is not None)
+        yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
 
 
-def _merged(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} is OutOfSync over {listing(changes)} only because of {_OPTION}: without it both sides are equal.",
+        f"{resource.id} is OutOfSync over {pointers_text(changes)} only because of {_OPTION}: without it both sides are equal.",
         confidence="likely",
-        fixes=(server_side_diff(app),),
+        fixes=(server_side_diff_fix(app),),
     )
 
 
-def _not_live(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _not_live_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
     patch = '[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]'
     reset = Fix(
@@ -84,14 +86,14 @@ def _not_live(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
         app,
         resource,
         changes,
-        f"{resource.id} is OutOfSync over {listing(changes)}, which the live object does not have: Argo CD only reckons with it.",
+        f"{resource.id} is OutOfSync over {pointers_text(changes)}, which the live object does not have: Argo CD only reckons with it.",
         confidence="proven",
         evidence=("managedFields still say that Argo CD applied it",),
-        fixes=(reset, _without(app)),
+        fixes=(reset, _own_comparison_fix(app)),
     )
 
 
-def _without(app: App) -> Fix | None:
+def _own_comparison_fix(app: App) -> Fix | None:
     """The fix that lets Argo CD compare by itself."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=false")
     if not operations:
@@ -100,16 +102,20 @@ def _without(app: App) -> Fix | None:
     return Fix(title, "application", application_place(app), Edit("json-patch", operations))
 
 
-def _twice(resource: Resource, change: Change) -> bool:
+def _is_repeated_port(resource: Resource, change: Change) -> bool:
     """True for a port that is added next to the same one, since only one of the two has its protocol."""
     parent, _, index = change.pointer.rpartition("/")
     if not (index.isdigit() and parent.endswith("/ports") and isinstance(change.desired, Mapping)):
         return False
-    held = get(resource.live, parent)
-    return isinstance(held, list) and "protocol" not in change.desired and {**change.desired, "protocol": "TCP"} in held
+    live_ports = get(resource.live, parent)
+    return (
+        isinstance(live_ports, list)
+        and "protocol" not in change.desired
+        and {**change.desired, "protocol": "TCP"} in live_ports
+    )
 
 
-def _listed_twice(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _repeated_port_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     lists = dict.fromkeys(c.pointer.rpartition("/")[0] for c in changes)
     operations: list[Json] = [
         {"op": "add", "path": f"{pointer}/{index}/protocol", "value": "TCP"}
@@ -117,7 +123,7 @@ def _listed_twice(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
         for index, port in enumerate(get(resource.desired, pointer, None) or ())
         if isinstance(port, Mapping) and "protocol" not in port
     ]
-    write = Fix("Write the protocol of each port", "manifest", place(app), Edit("json-patch", operations))
+    write = Fix("Write the protocol of each port", "manifest", source_place(app), Edit("json-patch", operations))
     return finding(
         app,
         resource,
@@ -125,11 +131,11 @@ def _listed_twice(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
         f"Argo CD's server-side diff lists ports of {resource.id} twice, with and without protocol, so it stays OutOfSync.",
         confidence="likely",
         evidence=("a fault of the pre-releases of Argo CD 3.2.0 (argo-cd 24786)",),
-        fixes=(write if operations else None, _without(app)),
+        fixes=(write if operations else None, _own_comparison_fix(app)),
     )
 
 
-def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+def _hidden_commit_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding for a custom resource that Argo CD finds equal although a commit waits: argolint's own comparisons show the difference.
 
     Before 3.4.6 the server-side diff treats fields without a manager as a webhook's work, and removes them with all fields below.
@@ -147,11 +153,11 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         return None
     first = waiting[0]
     return Finding(
-        message=f"A commit to {listing(waiting)} of {resource.id} is not live, yet Argo CD shows it as Synced: its server-side diff takes it back.",
+        message=f"A commit to {pointers_text(waiting)} of {resource.id} is not live, yet Argo CD shows it as Synced: its server-side diff takes it back.",
         at=Location(app.ref, resource.id, first.pointer),
         confidence="likely",
         evidence=(
-            *(described(c, resource) for c in waiting[:10]),
+            *(change_line(c, resource) for c in waiting[:10]),
             "before 3.4.6, fields that the CRD does not describe count as a webhook's (argo-cd 28818)",
         ),
         fixes=(
@@ -162,7 +168,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
                 Edit("command", f"argocd app sync {sh(app.ref)}"),
                 "the next commit needs one too",
             ),
-            *filter(None, (with_webhooks(app),)),
+            *filter(None, (webhook_diff_fix(app),)),
         ),
     )
 

@@ -22,40 +22,50 @@ from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule,
 from argolint.application.applied import renamed, rewritten_on_arrival
 from argolint.values import below, get
 
-from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
-from ._edits import drop, rename, server_side_diff, write_live
-from ._fields import finding, listing, matching, pointers, value
+from ._defaults import (
+    is_custom,
+    is_default,
+    is_kubernetes_default,
+    is_schema_default,
+    replaces_zero,
+    schema_of,
+    wanted_crds,
+)
+from ._edits import drop_fix, rename, server_side_diff_fix, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text, side_text
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The CRDs of custom resources that have live-only fields."""
-    for resource, _ in matching(app, _candidate):
+    for resource, _ in matching_changes(app, _may_be_default):
         if is_custom(resource.group):
             yield from wanted_crds(app, fleet, resource)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object and certainty, and one for the zeros of an object."""
-    for resource, zeros in matching(app, replaces_zero):
-        yield _zeros(app, resource, zeros)
-    for resource, changes in matching(app, partial(is_default, "assigned")):
-        yield _assigned(app, resource, changes)
-    for resource, changes in matching(app, lambda resource, change: renamed(app, resource, change) is not None):
+    for resource, zeros in matching_changes(app, replaces_zero):
+        yield _zeros_finding(app, resource, zeros)
+    for resource, changes in matching_changes(app, partial(is_default, "assigned")):
+        yield _assigned_finding(app, resource, changes)
+    for resource, changes in matching_changes(app, lambda resource, change: renamed(app, resource, change) is not None):
         yield from (_renamed(app, resource, old) for old in changes)
-    for resource, found in matching(app, _candidate):
+    for resource, found in matching_changes(app, _may_be_default):
         moved = {id(renamed(app, resource, change)) for change in resource.changes}
         changes = tuple(change for change in found if id(change) not in moved)
         schema = schema_of(app, resource) if is_custom(resource.group) else None
         known = tuple(
             c
             for c in changes
-            if of_kubernetes(resource, c)
+            if is_kubernetes_default(resource, c)
             or is_default("crd-default", resource, c)
-            or (schema is not None and from_schema(schema, c))
+            or (schema is not None and is_schema_default(schema, c))
         )
-        guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
+        guessed = tuple(
+            c for c in changes if schema is None and c not in known and _is_filled_on_arrival(app, resource, c)
+        )
         if known:
-            built_in = all(of_kubernetes(resource, change) for change in known)
+            built_in = all(is_kubernetes_default(resource, change) for change in known)
             what = "a default of Kubernetes" if built_in else "a default of its schema"
             yield _finding(app, resource, known, what, "proven")
         if guessed:
@@ -70,38 +80,41 @@ def _renamed(app: App, resource: Resource, old: Change) -> Finding:
         resource,
         (old, new),
         f"The cluster stores {old.pointer} of {resource.id} as {new.pointer}, so Git's name of the field never stays.",
-        fixes=(rename(app, resource, old, new), server_side_diff(app)),
+        fixes=(rename(app, resource, old, new), server_side_diff_fix(app)),
         evidence=("it appeared when Argo CD itself wrote the object",),
         confidence="likely",
     )
 
 
-def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _assigned_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     """The finding for a value that the API server chooses itself, and that does not belong into Git."""
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server assigns.",
+        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server assigns.",
         fixes=(
-            drop(app, resource, changes, "Leave the empty field out of the manifest")
+            drop_fix(app, resource, changes, "Leave the empty field out of the manifest")
             if all(get(resource.desired, change.pointer) in ("", None) for change in changes)
             else None,
-            server_side_diff(app),
+            server_side_diff_fix(app),
             narrowest_ignore(app, resource, pointers(changes)),
         ),
         confidence="proven",
     )
 
 
-def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _zeros_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} stays OutOfSync over {listing(changes)}: the API server replaces Git's {value(first, first.desired)} by its default.",
-        fixes=(write_live(app, resource, changes, "Write the default, or leave the field out"), server_side_diff(app)),
+        f"{resource.id} stays OutOfSync over {pointers_text(changes)}: the API server replaces Git's {side_text(first, first.desired)} by its default.",
+        fixes=(
+            write_live_fix(app, resource, changes, "Write the default, or leave the field out"),
+            server_side_diff_fix(app),
+        ),
         evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
         confidence="proven",
     )
@@ -112,20 +125,20 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: st
         app,
         resource,
         changes,
-        f"{resource.id} stays OutOfSync over {listing(changes)}, {what} that Git leaves out.",
-        fixes=(write_live(app, resource, changes, "Write the default"), server_side_diff(app)),
+        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, {what} that Git leaves out.",
+        fixes=(write_live_fix(app, resource, changes, "Write the default"), server_side_diff_fix(app)),
         evidence=("it appeared when Argo CD itself wrote the object",) if confidence == "likely" else (),
         confidence=confidence,
     )
 
 
-def _candidate(resource: Resource, change: Change) -> bool:
+def _may_be_default(resource: Resource, change: Change) -> bool:
     if change.desired is not MISSING or change.masked or below(change.pointer, "/metadata"):
         return False
     return not is_default("assigned", resource, change)
 
 
-def _appeared(app: App, resource: Resource, change: Change) -> bool:
+def _is_filled_on_arrival(app: App, resource: Resource, change: Change) -> bool:
     return is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 

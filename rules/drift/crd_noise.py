@@ -18,36 +18,36 @@ from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule,
 from argolint.values import below
 
 from ._defaults import is_default
-from ._edits import drop, write_live
-from ._fields import finding, listing, matching, pointers
-from ._grammar import only_hollow
+from ._edits import drop_fix, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_hollow_difference
 
 _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/additionalPrinterColumns")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each CRD."""
-    for resource, changes in matching(app, _noise):
-        mine = tuple(change for change in changes if change.desired is not MISSING)
+    for resource, changes in matching_changes(app, _is_noise):
+        in_git = tuple(change for change in changes if change.desired is not MISSING)
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server drops or sets by itself.",
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server drops or sets by itself.",
             fixes=(
-                drop(app, resource, mine, "Leave these fields out of the CRD") if mine else None,
-                write_live(app, resource, changes, "Write what the API server sets") if not mine else None,
+                drop_fix(app, resource, in_git, "Leave these fields out of the CRD") if in_git else None,
+                write_live_fix(app, resource, changes, "Write what the API server sets") if not in_git else None,
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 
 
-def _noise(resource: Resource, change: Change) -> bool:
+def _is_noise(resource: Resource, change: Change) -> bool:
     if resource.kind != "CustomResourceDefinition":
         return False
     if below(change.pointer, "/status") and "status" in (resource.desired or {}):
         return False  # server-field-in-git removes it as a whole
-    dropped = change.live is MISSING or only_hollow(change.desired, change.live)
+    dropped = change.live is MISSING or is_hollow_difference(change.desired, change.live)
     return is_default("crd-noise", resource, change) or (
         dropped and any(below(change.pointer, place) for place in _DROPPED)
     )

@@ -18,8 +18,8 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Reso
 from argolint.application.applied import by_argocd
 from argolint.values import dig
 
-from ._edits import place, write_live
-from ._fields import finding, listing, matching, pointers
+from ._edits import source_place, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
 from ._writers import is_sort
 
 _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
@@ -27,31 +27,31 @@ _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each managed resource."""
-    for resource, changes in matching(app, _initialised):
+    for resource, changes in matching_changes(app, _is_late_initialised):
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, which its provider fills in.",
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which its provider fills in.",
             fixes=(
-                *(_switched_off(app) if all(change.desired is MISSING for change in changes) else ()),
-                write_live(app, resource, changes, "Write the provider's values"),
+                *(_no_late_init_fixes(app) if all(change.desired is MISSING for change in changes) else ()),
+                write_live_fix(app, resource, changes, "Write the provider's values"),
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 
 
-def _switched_off(app: App) -> Iterator[Fix]:
+def _no_late_init_fixes(app: App) -> Iterator[Fix]:
     yield Fix(
         "Switch late initialisation off",
         "manifest",
-        place(app),
+        source_place(app),
         Edit("yaml", f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n"),
         "take the fields that are there out once",
     )
 
 
-def _initialised(resource: Resource, change: Change) -> bool:
+def _is_late_initialised(resource: Resource, change: Change) -> bool:
     if not isinstance(dig(resource.live, "spec", "forProvider"), dict) or not change.pointer.startswith("/spec/"):
         return False
     if is_sort(change.writer, "crossplane"):

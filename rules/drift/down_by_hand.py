@@ -27,8 +27,8 @@ from ._scalers import scaler_of
 
 _WORKLOADS = (("Deployment", "apps"), ("StatefulSet", "apps"), ("Rollout", "argoproj.io"))
 _POINTER = "/spec/replicas"
-_TO_ZERO = (("keda.sh", "ScaledObject"), ("http.keda.sh", "HTTPScaledObject"), ("sablier.acouvreur.fr", "Sablier"))
-_RESTS = (
+_ZERO_SCALERS = (("keda.sh", "ScaledObject"), ("http.keda.sh", "HTTPScaledObject"), ("sablier.acouvreur.fr", "Sablier"))
+_SLEEP_WORDS = (
     "downscal",
     "sablier",
     "snorlax",
@@ -57,52 +57,58 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for resource in app.of_kind(kind, group):
             if not resource.mentions('"replicas"', "live") or resource.hook or resource.desired is None:
                 continue
-            asked = dig(resource.desired, "spec", "replicas")
-            if dig(resource.live, "spec", "replicas") != 0 or asked == 0 or _explained(app, fleet, resource):
+            wanted = dig(resource.desired, "spec", "replicas")
+            if (
+                dig(resource.live, "spec", "replicas") != 0
+                or wanted == 0
+                or _may_be_scaled_by_program(app, fleet, resource)
+            ):
                 continue
             change = next((c for c in resource.changes if c.pointer == _POINTER), None)
             if change is None or not git_moved(app, resource, change):
-                yield _finding(app, resource, asked if isinstance(asked, int) else None, change)
+                yield _finding(app, resource, wanted if isinstance(wanted, int) else None, change)
 
 
-def _explained(app: App, fleet: Fleet, resource: Resource) -> bool:
+def _may_be_scaled_by_program(app: App, fleet: Fleet, resource: Resource) -> bool:
     """Whether a program may have scaled it to 0 that will scale it up again."""
     scaler = scaler_of(app, resource)
     if scaler is not None and scaler.low == 0:
         return True
-    keys = fleet.derive(_sleepers, app.cluster)
+    keys = fleet.derive(_namespaces_with_sleepers, app.cluster)
     if resource.namespace in keys or get(resource.live, "/spec/paused", None) is True:
         return True
     if any(dig(r.any, "spec", "workloadRef", "name") == resource.name for r in app.of_kind("Rollout", "argoproj.io")):
         return True
     words = [*annotations_of(resource.live), *labels_of(resource.live)]
     words += [str(dig(entry, "manager")) for entry in dig(resource.live, "metadata", "managedFields") or ()]
-    return any(mark in word.lower() for word in words for mark in _RESTS)
+    return any(mark in word.lower() for word in words for mark in _SLEEP_WORDS)
 
 
-def _sleepers(fleet: Fleet, cluster: str) -> frozenset[str]:
+def _namespaces_with_sleepers(fleet: Fleet, cluster: str) -> frozenset[str]:
     """Namespaces in which an application has a scaler to zero."""
-    return frozenset(key.namespace for group, kind in _TO_ZERO for key in fleet.of_kind(cluster, group, kind))
+    return frozenset(key.namespace for group, kind in _ZERO_SCALERS for key in fleet.of_kind(cluster, group, kind))
 
 
-def _finding(app: App, resource: Resource, asked: int | None, change: Change | None) -> Finding:
+def _finding(app: App, resource: Resource, wanted: int | None, change: Change | None) -> Finding:
     writer = change.writer if change else None
-    by = f" by {writer.manager}" if writer and writer.manager else ""
+    by_writer = f" by {writer.manager}" if writer and writer.manager else ""
     when = f", {age_text(app.observed_at - writer.time)} ago" if writer and writer.time else ""
-    git = f"Git asks for {asked}" if asked is not None else "Git leaves the number open"
+    git = f"Git asks for {wanted}" if wanted is not None else "Git leaves the number open"
     shown = f" while Argo CD shows {resource.health.status}" if resource.health.status else ""
     return Finding(
         message=f"{resource.id} is scaled to 0 though {git}: nothing runs{shown}.",
         at=Location(app.ref, resource.id, _POINTER),
-        evidence=(f"live spec.replicas is 0, written{by}{when}" if by or when else "live spec.replicas is 0",),
-        fixes=(_fix(app, resource, asked),),
+        evidence=(
+            f"live spec.replicas is 0, written{by_writer}{when}" if by_writer or when else "live spec.replicas is 0",
+        ),
+        fixes=(_scale_fix(app, resource, wanted),),
         explains=(Symptom.change(resource.id, _POINTER),) if change else (),
     )
 
 
-def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
+def _scale_fix(app: App, resource: Resource, wanted: int | None) -> Fix:
     failed = app.operation is not None and app.operation.failed  # a sync may have no effect then
-    if asked is None:
+    if wanted is None:
         command = f"kubectl scale {kubectl_name(resource.id)} --replicas=1"
         return Fix(
             "Scale it up, or write the number into Git",
@@ -118,7 +124,7 @@ def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
         str(resource.id),
         Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
         effects=("scales",),
-        plays=None if failed else Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": asked}]),
+        plays=None if failed else Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": wanted}]),
     )
 
 

@@ -25,7 +25,7 @@ from argolint.values import below, get, items
 from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.triage import worth_reading
-from ._edits import remove
+from ._edits import removal_fix
 from ._refused import Refusal, refusals
 
 _LISTS = {
@@ -57,7 +57,7 @@ class Repeat:
     same_value: bool
 
     @property
-    def listed(self) -> str:
+    def list_pointer(self) -> str:
         """The pointer of the list itself."""
         return self.later.rpartition("/")[0]
 
@@ -65,13 +65,13 @@ class Repeat:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object whose manifest has such entries; otherwise one for a message on them."""
     refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
-    seen = False
+    is_reported = False
     for resource in app.resources:
         repeats = tuple(_repeats(resource.desired)) if resource.kind in _WORKLOADS and resource.desired else ()
         if repeats:
-            seen = True
+            is_reported = True
             yield _finding(app, resource, repeats, refused)
-    if refused and not seen:
+    if refused and not is_reported:
         yield Finding(
             message=f"One name is listed twice in a manifest of {app.name}, so Argo CD can neither compare nor sync it.",
             at=Location(app.ref),
@@ -83,24 +83,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _repeats(manifest: Object) -> Iterator[Repeat]:
     for base, container in containers(manifest):
         for field, keys in _LISTS.items():
-            yield from _repeated(f"{base}/{field}", field, items(container, field), keys)
+            yield from _repeats_in_list(f"{base}/{field}", field, items(container, field), keys)
     base, spec = pod_spec(manifest)
     for field, keys in _POD_LISTS.items():
-        yield from _repeated(f"{base}/{field}", field, items(spec, field), keys)
+        yield from _repeats_in_list(f"{base}/{field}", field, items(spec, field), keys)
 
 
-def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:
+def _repeats_in_list(list_pointer: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:
     if not isinstance(entries, list | tuple) or _all_differ(entries, keys[0]):
         return
-    seen: dict[tuple[str, ...], tuple[str, Object]] = {}
+    first_by_name: dict[tuple[str, ...], tuple[str, Object]] = {}
     for index, item in enumerate(entries):
         if not isinstance(item, dict) or keys[0] not in item:
             continue
         name = tuple(str(item.get(key, "TCP" if key == "protocol" else None)) for key in keys)
-        pointer = f"{listed}/{index}"
-        if name in seen:
-            yield Repeat(field, name[0], seen[name][0], pointer, seen[name][1] == item)
-        seen[name] = (pointer, item)
+        pointer = f"{list_pointer}/{index}"
+        if name in first_by_name:
+            yield Repeat(field, name[0], first_by_name[name][0], pointer, first_by_name[name][1] == item)
+        first_by_name[name] = (pointer, item)
 
 
 def _all_differ(entries: Sequence[Json], key: str) -> bool:
@@ -113,14 +113,14 @@ def _all_differ(entries: Sequence[Json], key: str) -> bool:
 
 def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
     first = repeats[0]
-    others = {(r.listed, r.name) for r in repeats} - {(first.listed, first.name)}
+    others = {(r.list_pointer, r.name) for r in repeats} - {(first.list_pointer, first.name)}
     more = f" (and {len(others)} more)" if others else ""
-    times = sum((r.listed, r.name) == (first.listed, first.name) for r in repeats) + 1
+    times = sum((r.list_pointer, r.name) == (first.list_pointer, first.name) for r in repeats) + 1
     used = "first" if _first_is_used(resource, repeats) else "last"
     second = "both are equal" if first.same_value else f"the {'first' if used == 'first' else 'second'} is used now"
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
     drifted = dict.fromkeys(
-        r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
+        r.list_pointer for r in repeats if any(below(change.pointer, r.list_pointer) for change in resource.changes)
     )
     return Finding(
         message=f"{first.name}{more} is listed {'twice' if times == 2 else f'{times} times'} in {first.field} of {resource.id}; {end}.",
@@ -137,7 +137,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(refusal.symptom for refusal in refused),
         ),
         fixes=(
-            remove(
+            removal_fix(
                 app,
                 resource,
                 [r.later if used == "first" else r.earlier for r in repeats],
@@ -151,9 +151,9 @@ def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
     """True if an update dropped the later entry and left only the earlier one in the live list."""
     if len(repeats) != 1 or repeats[0].same_value:
         return False
-    listed, earlier = repeats[0].listed, get(resource.desired, repeats[0].earlier)
-    later, held = get(resource.desired, repeats[0].later), get(resource.live, listed, None)
-    return isinstance(held, list) and earlier in held and later not in held
+    listed, earlier = repeats[0].list_pointer, get(resource.desired, repeats[0].earlier)
+    later, live_entries = get(resource.desired, repeats[0].later), get(resource.live, listed, None)
+    return isinstance(live_entries, list) and earlier in live_entries and later not in live_entries
 
 
 def _title(first: Repeat, used: str, *, refused: bool) -> str:

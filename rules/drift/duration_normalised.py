@@ -20,34 +20,36 @@ from argolint.comparison import duration
 from argolint.values import get
 from argolint.values.knowledge import load
 
-from ._edits import place
-from ._grammar import same_duration
-from ._spelling import respelled
+from ._edits import source_place
+from ._grammar import is_same_duration
+from ._spelling import respelling_findings
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its durations; and those that a change will bring."""
-    yield from respelled(app, _same, "duration", "Write the duration as Go prints it", "meta/v1/Duration")
+    yield from respelling_findings(
+        app, _has_same_duration, "duration", "Write the duration as Go prints it", "meta/v1/Duration"
+    )
     for resource in app.resources:
-        for pointer in _to_be_respelled(resource):
-            yield _announced(app, resource, pointer)
+        for pointer in _coming_respellings(resource):
+            yield _coming_respelling_finding(app, resource, pointer)
 
 
-def _same(change: Change) -> bool:
-    return same_duration(change.desired, change.live)
+def _has_same_duration(change: Change) -> bool:
+    return is_same_duration(change.desired, change.live)
 
 
-def _to_be_respelled(resource: Resource) -> Iterator[str]:
+def _coming_respellings(resource: Resource) -> Iterator[str]:
     """Known fields with a new value in Git that is not live yet and differs from Go's own spelling."""
     for entry in load(__package__, "respelled.yaml")["durations"]:
         if resource.group in entry["groups"] and resource.kind in entry["kinds"] and resource.desired is not None:
             for pointer in entry["fields"]:
                 desired, live = get(resource.desired, pointer, None), get(resource.live, pointer, None)
-                if desired != live and not same_duration(desired, live) and duration(desired) != desired:
+                if desired != live and not is_same_duration(desired, live) and duration(desired) != desired:
                     yield pointer
 
 
-def _announced(app: App, resource: Resource, pointer: str) -> Finding:
+def _coming_respelling_finding(app: App, resource: Resource, pointer: str) -> Finding:
     desired = get(resource.desired, pointer)
     printed = duration(desired)
     return Finding(
@@ -59,7 +61,7 @@ def _announced(app: App, resource: Resource, pointer: str) -> Finding:
             Fix(
                 "Write the duration as Go prints it",
                 "manifest",
-                place(app),
+                source_place(app),
                 Edit("json-patch", [{"op": "replace", "path": pointer, "value": printed}]),
             ),
         ),

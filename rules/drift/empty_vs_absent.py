@@ -25,43 +25,43 @@ from argolint.edits import application_place, ignore_entries, set_field
 from argolint.values import below, enumerated, get, index_of, split_pointer
 
 from ._defaults import is_custom
-from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers
-from ._grammar import only_hollow
-from ._ignored import selects, taken_out
+from ._edits import drop_fix, source_place, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_hollow_difference
+from ._ignored import removed_pointers, selects
 from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its empty fields, and one for each map that an ignore rule has emptied."""
     emptied: dict[tuple[str, str], tuple[str, ...]] = {}
-    for resource, changes in matching(app, _left_empty):
+    for resource, changes in matching_changes(app, _is_emptied_map):
         for change in changes:
             keys = _ignored_keys(app, fleet, resource, change)
             if keys:
                 emptied[str(resource.id), change.pointer] = keys
-                yield _emptied(app, resource, change, keys)
+                yield _emptied_map_finding(app, resource, change, keys)
 
     def lasting(resource: Resource, change: Change) -> bool:
         if (str(resource.id), change.pointer) in emptied:
             return False
-        empty = _says_nothing(resource, change) and not _default(app, resource, change)
+        empty = _is_meaningless_empty(resource, change) and not _is_filled_in_empty(app, resource, change)
         return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
-    for resource, changes in matching(app, lasting):
+    for resource, changes in matching_changes(app, lasting):
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}: empty on one side, absent on the other.",
-            fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}: empty on one side, absent on the other.",
+            fixes=(_empty_field_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )
 
 
-def _left_empty(resource: Resource, change: Change) -> bool:
+def _is_emptied_map(resource: Resource, change: Change) -> bool:
     """True for a map that is empty only in the comparison: it has content in the live object."""
-    held = get(resource.live, change.pointer)
-    return change.desired is MISSING and change.live == {} and isinstance(held, dict) and bool(held)
+    live_value = get(resource.live, change.pointer)
+    return change.desired is MISSING and change.live == {} and isinstance(live_value, dict) and bool(live_value)
 
 
 def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) -> tuple[str, ...]:
@@ -70,32 +70,32 @@ def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) ->
         pointer
         for entry in rules_of(app.raw, fleet.settings).ignore
         if selects(entry, resource)
-        for pointer in taken_out(entry, resource)
+        for pointer in removed_pointers(entry, resource)
         if below(pointer, change.pointer) and pointer != change.pointer
     }
     keys = {split_pointer(pointer)[len(split_pointer(change.pointer))] for pointer in places}
-    held = get(resource.live, change.pointer)
-    return tuple(sorted(keys)) if keys and set(held) <= keys else ()
+    live_map = get(resource.live, change.pointer)
+    return tuple(sorted(keys)) if keys and set(live_map) <= keys else ()
 
 
-def _emptied(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
+def _emptied_map_finding(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
     names = enumerated([repr(key) for key in keys], "key", limit=2)
     return finding(
         app,
         resource,
         (change,),
         f"An ignore rule takes {names} out of {change.pointer} of {resource.id} and leaves an empty map.",
-        fixes=(_key_of_its_own(app, resource, change), _while_alone(app, resource, change, keys)),
+        fixes=(_own_key_fix(app, resource, change), _ignore_while_alone_fix(app, resource, change, keys)),
     )
 
 
-def _key_of_its_own(app: App, resource: Resource, change: Change) -> Fix:
+def _own_key_fix(app: App, resource: Resource, change: Change) -> Fix:
     operations = set_field(resource.desired, change.pointer, {"placeholder": "keeps-this-map"})
     title = "Give the map a key of its own in Git"
-    return Fix(title, "manifest", place(app), Edit("json-patch", operations), "the pods restart once")
+    return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), "the pods restart once")
 
 
-def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:
+def _ignore_while_alone_fix(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:
     """A jq path that ignores the map itself while it has no other keys than these; inside lists the plain pointer."""
     if any(index_of(token) is not None for token in split_pointer(change.pointer)):
         return narrowest_ignore(app, resource, (change.pointer,))
@@ -108,19 +108,19 @@ def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, 
     return Fix(title, "application", application_place(app), Edit("json-patch", operations)) if operations else None
 
 
-def _fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
     if all(change.live is MISSING for change in changes):
-        return drop(app, resource, changes, "Leave the empty field out of the manifest")
-    return write_live(app, resource, changes, "Write the field as the cluster keeps it")
+        return drop_fix(app, resource, changes, "Leave the empty field out of the manifest")
+    return write_live_fix(app, resource, changes, "Write the field as the cluster keeps it")
 
 
-def _says_nothing(resource: Resource, change: Change) -> bool:
+def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
     """True for fields; not for entries of a user's own map, where an empty text is a value."""
     entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
-    return not entry and only_hollow(change.desired, change.live) and not is_sort(change.writer, "person")
+    return not entry and is_hollow_difference(change.desired, change.live) and not is_sort(change.writer, "person")
 
 
-def _default(app: App, resource: Resource, change: Change) -> bool:
+def _is_filled_in_empty(app: App, resource: Resource, change: Change) -> bool:
     """True for an empty value that the API server filled in: `crd-default` reports it, like any other default."""
     return change.desired is MISSING and is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Rank, Rule, narrowest_ignore
 
-from ._edits import write_live
+from ._edits import write_live_fix
 from ._fields import finding, pointers
-from ._grammar import in_another_order
+from ._grammar import is_reordered_list
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each autoscaler."""
     for resource in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        changes = tuple(c for c in resource.changes if c.pointer == "/spec/metrics" and in_another_order(c))
+        changes = tuple(c for c in resource.changes if c.pointer == "/spec/metrics" and is_reordered_list(c))
         if changes:
             yield finding(
                 app,
@@ -29,7 +29,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 changes,
                 f"{resource.id} stays OutOfSync: it holds Git's metrics in another order.",
                 fixes=(
-                    write_live(app, resource, changes, "Write the metrics in the live order"),
+                    write_live_fix(app, resource, changes, "Write the metrics in the live order"),
                     narrowest_ignore(app, resource, pointers(changes)),
                 ),
             )

@@ -23,11 +23,11 @@ from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syn
 from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get
 
-from ._edits import remove, respect
-from ._fields import described, listing
-from ._fields import who as by
-from ._ignored import entries, has_entries, hidden_changes, selected, selects, server_entries
-from ._scalers import rests, scaler_of
+from ._edits import removal_fix, respect_fix
+from ._fields import change_line, pointers_text
+from ._fields import writer_name as by
+from ._ignored import has_entries, hidden_changes, own_entries, selected_resources, selects, server_entries
+from ._scalers import is_resting, scaler_of
 from ._writers import is_sort
 
 
@@ -38,7 +38,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object with a value that a sync will overwrite; a remark for each entry without any effect on syncs."""
-    ignored = (*entries(app), *server_entries(app, fleet))
+    ignored = (*own_entries(app), *server_entries(app, fleet))
     reported: set[ResourceKey] = set()
     for resource in app.resources if ignored else ():
         changes = tuple(
@@ -46,18 +46,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             for entry in ignored
             if selects(entry, resource)
             for change in hidden_changes(app, fleet, resource, entry)
-            if _lost(app, resource, change) and not _shown(resource, change)
+            if _is_overwritten(app, resource, change) and not _is_shown(resource, change)
         )
         if changes:
             reported.add(resource.key)
             yield _finding(app, resource, changes)
     if RESPECT not in app.sync_options:
-        yield from (found for entry in entries(app) if (found := _in_vain(app, fleet, entry, reported)) is not None)
+        yield from (
+            found
+            for entry in own_entries(app)
+            if (found := _git_field_finding(app, fleet, entry, reported)) is not None
+        )
 
 
-def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
+def _git_field_finding(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
     """The remark for an entry whose field is also in Git, if no object shows the loss yet; None if one does, or if Git lacks the field."""
-    objects = selected(app, entry)
+    objects = selected_resources(app, entry)
     if any(resource.key in reported for resource in objects):
         return None
     stated = [
@@ -67,11 +71,11 @@ def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKe
         for pointer in removed(resource.desired, entry)
         if not below(pointer, "/status")
         and get(resource.live, pointer) is not MISSING
-        and not any(below(waits, pointer) for waits in _commits(app, fleet, resource, entry))
+        and not any(below(waits, pointer) for waits in _hidden_commits(app, fleet, resource, entry))
     ]
     if not stated:
         return None
-    known = ((*place, who) for place in stated if (who := _writes_there(app, *place)))
+    known = ((*place, who) for place in stated if (who := _known_writer_name(app, *place)))
     resource, pointer, who = next(known, (*stated[0], ""))
     others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
     more = f" and {len(others)} more" if others else ""
@@ -91,20 +95,20 @@ def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKe
             "no other writer of the live value is noted" if desired != live and not who else "both sides are equal now",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
-        fixes=(respect(app),),
+        fixes=(respect_fix(app),),
     )
 
 
-def _commits(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> Iterator[str]:
+def _hidden_commits(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> Iterator[str]:
     """The places at which the entry hides a commit since the last sync: a fix that keeps the live value would block that commit forever."""
     return (c.pointer for c in hidden_changes(app, fleet, resource, entry) if git_moved(app, resource, c))
 
 
-def _writes_there(app: App, resource: Resource, pointer: str) -> str:
+def _known_writer_name(app: App, resource: Resource, pointer: str) -> str:
     """The known writer of the field, even without a write now: a scaler, an injector, or a controller that wrote it before."""
     if below(_REPLICAS, pointer):
         scaler = scaler_of(app, resource)
-        if scaler is not None and scaler.low < scaler.high and not rests(resource, scaler):
+        if scaler is not None and scaler.low < scaler.high and not is_resting(resource, scaler):
             return str(scaler.id)
     injected = next((name for name in annotations_of(resource.any) if name in _INJECTED), "")
     if injected and "caBundle" in pointer:
@@ -128,24 +132,24 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     are = "is" if len(changes) == 1 else "are"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{listing(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
+        message=f"{pointers_text(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=tuple(described(change, resource) for change in changes),
+        evidence=tuple(change_line(change, resource) for change in changes),
         fixes=(
-            respect(app),
-            *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
+            respect_fix(app),
+            *((removal_fix(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
     )
 
 
-def _shown(resource: Resource, change: Change) -> bool:
+def _is_shown(resource: Resource, change: Change) -> bool:
     """True if Argo CD shows the difference: then no entry ignores it."""
     return any(
         below(shown.pointer, change.pointer) or below(change.pointer, shown.pointer) for shown in resource.changes
     )
 
 
-def _lost(app: App, resource: Resource, change: Change) -> bool:
+def _is_overwritten(app: App, resource: Resource, change: Change) -> bool:
     """True if a sync replaces another writer's value."""
     if change.writer is None or by_argocd(change.writer) or has_sync_option(app.raw, resource.desired, RESPECT):
         return False

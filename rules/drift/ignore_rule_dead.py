@@ -37,15 +37,15 @@ from argolint.values import (
 )
 from argolint.values.kubernetes import is_secret
 
-from ._ignored import entries, expression, has_entries, paths, selected, taken_out
-from ._misnamed_settings import misnamed
+from ._ignored import expression_pointer, has_entries, own_entries, paths, removed_pointers, selected_resources
+from ._misnamed_settings import misnamed_settings_findings
 
 Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """The reason why an entry or a path of it is dead. `value` repairs `field` of the entry; `also`: its other faults; `sure`: it can never
+    """The reason why an entry or a path of it is dead. `value` repairs `field` of the entry; `other_faults`: its other faults; `sure`: it can never
     match; `judged`: False if argolint cannot decide; `detail`: evidence."""
 
     cause: Cause
@@ -53,7 +53,7 @@ class Fault:
     field: str = ""
     value: Json = None
     sure: bool = True
-    also: tuple[tuple[str, Json], ...] = ()
+    other_faults: tuple[tuple[str, Json], ...] = ()
     judged: bool = True
     detail: str = ""
 
@@ -62,84 +62,84 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each entry that selects nothing, else one for each path of it that matches nothing."""
     if not app.desired_known or not any(not r.hook for r in app.resources):
         return
-    yield from misnamed(app, fleet)
-    for entry in entries(app):
-        objects = selected(app, entry)
+    yield from misnamed_settings_findings(app, fleet)
+    for entry in own_entries(app):
+        objects = selected_resources(app, entry)
         if objects and not (entry.json_pointers or entry.jq_paths or entry.managers):
-            yield _hides_nothing(app, entry, objects)
+            yield _empty_entry_finding(app, entry, objects)
             continue
         if objects:
-            yield from _dead_paths(app, fleet, entry, objects)
+            yield from _dead_path_findings(app, fleet, entry, objects)
             continue
-        sibling, copied = _useful_elsewhere(app, fleet, entry)
+        sibling, copied = _usefulness_elsewhere(app, fleet, entry)
         if not sibling:
-            yield _selects_nothing(app, entry, fleet.version, copied=copied)
+            yield _no_object_finding(app, entry, fleet.version, copied=copied)
 
 
-def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
+def _empty_entry_finding(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
     """The finding for an entry without fields: Argo CD accepts it, and it ignores nothing."""
     differs = tuple(dict.fromkeys(change.pointer for r in objects for change in r.changes))[:10]
     operations = set_field(app.raw, f"{entry.origin}/jsonPointers", list(differs))
     named = replace(entry, json_pointers=differs)
-    repair = (_repair(app, "Name the fields that differ now", operations, named, objects),) if differs else ()
+    repair = (_entry_fix(app, "Name the fields that differ now", operations, named, objects),) if differs else ()
     return Finding(
-        message=f"The ignore rule {_name(entry)} of {app.name} hides nothing: it names no fields.",
+        message=f"The ignore rule {_entry_text(entry)} of {app.name} hides nothing: it names no fields.",
         at=Location(app.ref, objects[0].id, differs[0] if differs else entry.origin),
         cause="pointer",
         evidence=(f"{entry.origin} of the Application",),
-        fixes=(*repair, _deleted(app, entry)),
+        fixes=(*repair, _delete_fix(app, entry)),
     )
 
 
-def _sets(app: App) -> frozenset[tuple[str, str]]:
+def _owner_sets(app: App) -> frozenset[tuple[str, str]]:
     """The ApplicationSets that made the application."""
     owners = (o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet")
     return frozenset((app.ref.namespace, str(name)) for name in owners)
 
 
-def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
+def _usefulness_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
     """Whether the entry selects something in another application of the same ApplicationSet, whose template contains it; and whether any other
     application has the same entry and needs it."""
-    needing = fleet.derive(_needing, replace(entry, origin=""))
-    mine = _sets(app)
-    sibling = any(sets & mine and ref != app.ref for ref, sets in needing.items()) if mine else False
+    needing = fleet.derive(_applications_needing, replace(entry, origin=""))
+    own_sets = _owner_sets(app)
+    sibling = any(sets & own_sets and ref != app.ref for ref, sets in needing.items()) if own_sets else False
     return sibling, sibling or any(ref != app.ref for ref in needing)
 
 
-def _needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, frozenset[tuple[str, str]]]:
+def _applications_needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, frozenset[tuple[str, str]]]:
     """The applications with this entry, at any position, and an object that it selects; and the ApplicationSets that made them."""
-    having = (app for app in fleet.apps if any(replace(other, origin="") == entry for other in entries(app)))
-    return {app.ref: _sets(app) for app in having if selected(app, entry)}
+    having = (app for app in fleet.apps if any(replace(other, origin="") == entry for other in own_entries(app)))
+    return {app.ref: _owner_sets(app) for app in having if selected_resources(app, entry)}
 
 
-def _selects_nothing(app: App, entry: IgnoreRule, version: str, *, copied: bool) -> Finding:
-    meant, fault = _meant(app, entry)
+def _no_object_finding(app: App, entry: IgnoreRule, version: str, *, copied: bool) -> Finding:
+    meant, fault = _meant_objects(app, entry)
     target = meant[0] if meant else None
-    alone = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
-    places = taken_out(alone, target) if target and target.live_known else ()
+    any_name = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
+    places = removed_pointers(any_name, target) if target and target.live_known else ()
     return Finding(
-        message=f"The ignore rule {_name(entry)} of {app.name} hides nothing: {fault.why}.",
-        at=Location(app.ref, target.id if target else None, (*places, *alone.json_pointers, entry.origin)[0]),
+        message=f"The ignore rule {_entry_text(entry)} of {app.name} hides nothing: {fault.why}.",
+        at=Location(app.ref, target.id if target else None, (*places, *any_name.json_pointers, entry.origin)[0]),
         cause=fault.cause,
         severity="info" if copied and not meant else None,
         evidence=(
             f"{entry.origin} of the Application",
             *((fault.detail,) if fault.detail else ()),
             *(f"meant, most likely: {r.id}" for r in meant[:5]),
-            *(_names_nothing_there(alone, target) if target and target.live_known and not places else ()),
+            *(_path_fault_texts(any_name, target) if target and target.live_known and not places else ()),
         ),
-        fixes=(*_repaired(app, entry, fault, meant, version), _deleted(app, entry)),
+        fixes=(*_repair_fixes(app, entry, fault, meant, version), _delete_fix(app, entry)),
     )
 
 
-def _names_nothing_there(alone: IgnoreRule, target: Resource) -> Iterator[str]:
+def _path_fault_texts(widened: IgnoreRule, target: Resource) -> Iterator[str]:
     """The further faults of an entry that selects nothing: those of its paths, once it selects the object."""
-    for path in (*alone.json_pointers, *alone.jq_paths):
-        fault = _path_fault(path, (target,), in_jq=path in alone.jq_paths)
-        yield f"{_called(path)} names nothing there either: {fault.why}"
+    for path in (*widened.json_pointers, *widened.jq_paths):
+        fault = _path_fault(path, (target,), in_jq=path in widened.jq_paths)
+        yield f"{_path_text(path)} names nothing there either: {fault.why}"
 
 
-def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
+def _meant_objects(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
     """The objects that the entry would select without one fault, and the fault."""
     objects = tuple(r for r in app.resources if not (r.hook or r.requires_pruning))
     group, _, version = entry.group.partition("/")
@@ -176,25 +176,25 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
         wrong = (("name", only.name), ("namespace", only.namespace))
         also = tuple((field, value) for field, value in wrong if getattr(entry, field) not in ("", value))
         why = f"the only {only.kind} is {only.name}, of group {only.group!r}"
-        return alike, Fault("group", why, "group", only.group, also=also)
+        return alike, Fault("group", why, "group", only.group, other_faults=also)
     return (), Fault("kind", f"there is no {entry.kind or 'object'} of group {entry.group!r}")
 
 
-def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource], version: str) -> Iterator[Fix]:
+def _repair_fixes(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource], version: str) -> Iterator[Fix]:
     if fault.field:
         operations = [
             operation
-            for field, value in ((fault.field, fault.value), *fault.also)
+            for field, value in ((fault.field, fault.value), *fault.other_faults)
             for operation in (
                 set_field(app.raw, f"{entry.origin}/{field}", value)
                 if value
                 else [{"op": "remove", "path": f"{entry.origin}/{field}"}]
             )
         ]
-        fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.also))
-        yield _repair(app, f"Repair {fields} of the entry", operations, entry, meant)
-        alone = replace(entry, group="*", kind="*", name="", namespace="")
-        takes = any(taken_out(alone, r) for r in meant)
+        fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.other_faults))
+        yield _entry_fix(app, f"Repair {fields} of the entry", operations, entry, meant)
+        any_object = replace(entry, group="*", kind="*", name="", namespace="")
+        takes = any(removed_pointers(any_object, r) for r in meant)
         if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
             edit = Edit("json-patch", operations)
             title = f"Repair {fields} of the entry, and nothing else"
@@ -205,10 +205,10 @@ _MERGES_LISTS = (2, 11)
 """The first release in which syncs keep single ignored fields of a list; older ones keep the whole live list."""
 
 
-def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
+def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
     """The fix of an entry, with the option to respect it if it will hide a difference that a sync would silently overwrite."""
-    alone = replace(entry, group="*", kind="*", name="", namespace="")
-    places = [(r, frozenset(taken_out(alone, r))) for r in objects]
+    any_object = replace(entry, group="*", kind="*", name="", namespace="")
+    places = [(r, frozenset(removed_pointers(any_object, r))) for r in objects]
     differs = any(not found.isdisjoint(at_and_above(change.pointer)) for r, found in places for change in r.changes)
     stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
@@ -216,32 +216,32 @@ def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, obj
     return Fix(title, "application", application_place(app), Edit("json-patch", [*operations, *respect]), caveat)
 
 
-def _deleted(app: App, entry: IgnoreRule) -> Fix:
+def _delete_fix(app: App, entry: IgnoreRule) -> Fix:
     edit = Edit("json-patch", removals(app.raw, [entry.origin]))
     return Fix("Delete the entry", "application", application_place(app), edit, safe=True)
 
 
-def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
+def _dead_path_findings(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
     known = tuple(r for r in objects if r.live is not None or r.desired is not None)
     if len(known) < len(objects) or not known:
         return
-    for path, alone in paths(app, entry):
-        places = {r.id: taken_out(_stored(alone, r), r) for r in known}
+    for path, single in paths(app, entry):
+        places = {r.id: removed_pointers(_stored_entry(single, r), r) for r in known}
         if not any(places.values()):
-            yield _names_nothing(app, entry, path, known, _path_fault(path, known, in_jq=bool(alone.jq_paths)))
-        elif _repeated(fleet, known, places):
+            yield _path_finding(app, entry, path, known, _path_fault(path, known, in_jq=bool(single.jq_paths)))
+        elif _is_ignored_by_server(fleet, known, places):
             fault = Fault("repeated", "the server ignores it for every application", sure=False)
-            yield _names_nothing(app, entry, path, known, fault)
+            yield _path_finding(app, entry, path, known, fault)
     for manager in entry.managers:
         writers = {w.manager for r in known if r.live is not None for w in managers(r.live)}
         if manager not in writers:
             close = difflib.get_close_matches(manager, sorted(writers), 1, 0.8)
             why = "no such field manager" + (f", but {close[0]!r}" if close else "")
             fault = Fault("manager", why, sure=bool(close))
-            yield _names_nothing(app, entry, manager, known, fault)
+            yield _path_finding(app, entry, manager, known, fault)
 
 
-def _stored(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
+def _stored_entry(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
     """The entry for the stored object: a Secret's `stringData` is shown as `data`, and must be ignored for a sync that keeps live values."""
     if not is_secret(resource):
         return entry
@@ -250,7 +250,9 @@ def _stored(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
     return replace(entry, json_pointers=pointers, jq_paths=paths_)
 
 
-def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[ResourceId, Sequence[str]]) -> bool:
+def _is_ignored_by_server(
+    fleet: Fleet, objects: Sequence[Resource], places: Mapping[ResourceId, Sequence[str]]
+) -> bool:
     rules = server_rules(fleet.settings)
 
     def served(resource: Resource) -> bool:
@@ -258,14 +260,14 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
             pointer
             for rule in rules
             if matches(rule, resource.group, resource.kind, resource.namespace, resource.name)
-            for pointer in taken_out(rule, resource)
+            for pointer in removed_pointers(rule, resource)
         }
         return all(not theirs.isdisjoint(at_and_above(mine)) for mine in places[resource.id])
 
     return all(served(resource) for resource in objects)
 
 
-def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Resource], fault: Fault) -> Finding:
+def _path_finding(app: App, entry: IgnoreRule, path: str, objects: Sequence[Resource], fault: Fault) -> Finding:
     what = (
         "hides nothing of its own"
         if fault.cause == "repeated"
@@ -274,21 +276,21 @@ def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Res
         else "was not judged"
     )
     return Finding(
-        message=f"{_called(path)} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
-        at=Location(app.ref, objects[0].id, _place(entry, path)),
+        message=f"{_path_text(path)} in the ignore rule {_entry_text(entry)} of {app.name} {what}: {fault.why}.",
+        at=Location(app.ref, objects[0].id, _path_place(entry, path)),
         cause=fault.cause,
         severity=None if fault.sure else "info",
         confidence="proven" if fault.sure else "possible",
         evidence=(
             f"{entry.origin} of the Application",
-            *(() if _called(path) == repr(path) else (path,)),
+            *(() if _path_text(path) == repr(path) else (path,)),
             *((fault.detail,) if fault.detail else ()),
         ),
         fixes=_path_fixes(app, entry, path, fault, objects),
     )
 
 
-def _called(path: str) -> str:
+def _path_text(path: str) -> str:
     """A path for a sentence: a program of several words belongs in the evidence."""
     return repr(path) if len(path.split()) == 1 and len(path) <= _LONG else "A jq expression"
 
@@ -296,7 +298,7 @@ def _called(path: str) -> str:
 _LONG = 80
 
 
-def _place(entry: IgnoreRule, path: str) -> str:
+def _path_place(entry: IgnoreRule, path: str) -> str:
     """The place that the path should point to; for an invalid path, its place in the Application."""
     if path in entry.managers:
         return f"{entry.origin}/managedFieldsManagers/{entry.managers.index(path)}"
@@ -307,15 +309,15 @@ def _place(entry: IgnoreRule, path: str) -> str:
 
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
-        return (_taken_out(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
-    place = expression(entry, path)
+        return (_take_out_fix(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
+    place = expression_pointer(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
-    return (_repair(app, "Repair the pointer", [operation], meant, objects),)
+    return (_entry_fix(app, "Repair the pointer", [operation], meant, objects),)
 
 
-def _taken_out(app: App, entry: IgnoreRule, path: str) -> Fix:
-    operations = ignore_less(app, [expression(entry, path)])
+def _take_out_fix(app: App, entry: IgnoreRule, path: str) -> Fix:
+    operations = ignore_less(app, [expression_pointer(entry, path)])
     whole = operations and operations[0]["path"] in entry.origin
     title = "Delete the entry, which holds no other expression" if whole else "Take the expression out of the entry"
     return Fix(title, "application", application_place(app), Edit("json-patch", operations), safe=True)
@@ -331,7 +333,7 @@ def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault
         return Fault("pointer", "a JSON pointer begins with a slash", "jsonPointers", f"/{path}")
     if "*" in path.split("/"):
         return Fault("pointer", "a JSON pointer knows no wildcard; jqPathExpressions do")
-    return _walk(objects[0].any, split_pointer(path), "pointer")
+    return _pointer_fault(objects[0].any, split_pointer(path), "pointer")
 
 
 def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
@@ -339,7 +341,11 @@ def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     if refusal := jq.refusal(path):
         return Fault("jq", "Argo CD cannot parse it and compares nothing", detail=refusal)
     steps = _jq_steps(path)
-    walked = _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
+    walked = (
+        _pointer_fault(objects[0].any, steps, "jq")
+        if steps
+        else Fault("jq", "nothing fits the expression now", sure=False)
+    )
     if skipped := jq.skipped(objects[0].any, path):
         always = all(jq.skipped(resource.any, path) for resource in objects)
         sure_of_it = not any(jq.unknown(resource.any, path) for resource in objects)
@@ -362,7 +368,7 @@ def _jq_steps(path: str) -> tuple[str, ...]:
     return tuple(steps)
 
 
-def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
+def _pointer_fault(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
     node: Json = obj
     for position, token in enumerate(tokens):
         here = join_pointer(*tokens[:position])
@@ -370,7 +376,7 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
             if token in node:
                 node = node[token]
                 continue
-            return _absent_key(node, tokens, position, cause)
+            return _absent_key_fault(node, tokens, position, cause)
         if isinstance(node, list) and (index := index_of(token)) is not None:
             if index >= len(node):
                 return Fault(
@@ -384,11 +390,11 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
     return Fault(cause, "nothing fits it now", sure=False)
 
 
-_FREE = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"})
+_FREE_MAPS = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"})
 """Maps with free keys: a missing key is not a misspelt other one (`inject-ca-from` next to `inject-ca-from-secret`)."""
 
 
-def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:
+def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:
     here, token = join_pointer(*tokens[:position]), tokens[position]
     for length in range(2, len(tokens) - position + 1):
         joined = "/".join(tokens[position : position + length])
@@ -400,7 +406,7 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
         right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])
         return Fault(cause, f"{token!r} is one key; a pointer parts keys with slashes", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
-    if not alike and not (position and tokens[position - 1] in _FREE):
+    if not alike and not (position and tokens[position - 1] in _FREE_MAPS):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)
     if alike:
         right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
@@ -412,7 +418,7 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
     return Fault(cause, f"{here or 'the object'} has no {token!r} now", sure=False)
 
 
-def _name(entry: IgnoreRule) -> str:
+def _entry_text(entry: IgnoreRule) -> str:
     kind = f"{entry.group}/{entry.kind}" if entry.group else entry.kind or "*"
     return f"for {kind}" + (f" {entry.name!r}" if entry.name else "")
 

@@ -19,8 +19,8 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rul
 from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
 from argolint.edits import application_place, removals
 
-from ._fields import finding, left_out, listing
-from ._ignored import entries, hidden_changes, paths, selected
+from ._fields import finding, is_left_out, pointers_text
+from ._ignored import hidden_changes, own_entries, paths, selected_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired, fleet.version)))
             left_empty = {change.pointer for change in resource.changes if change.live == {}}
             taken = frozenset(removed(live, entry))
-            made |= {c.pointer for c in resource.changes if c.pointer in taken and left_out(resource, c)}
+            made |= {c.pointer for c in resource.changes if c.pointer in taken and is_left_out(resource, c)}
             changes = tuple(c for c in resource.changes if c.pointer in made - left_empty)
             if changes:
                 yield _finding(app, fleet, resource, entry, changes)
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, changes: tuple[Change, ...]) -> Finding:
     places = set(removed(resource.live or {}, entry))
     side = "the live side" if any(change.pointer in places for change in changes) else "Git's side"
-    of_server = entry not in entries(app)
+    of_server = entry not in own_entries(app)
     where = (
         f"resource.customizations.ignoreDifferences ({entry.origin})"
         if of_server
@@ -62,7 +62,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
         app,
         resource,
         changes,
-        f"{resource.id} differs at {listing(changes)} only because an ignore rule takes it out of {side} alone.",
+        f"{resource.id} differs at {pointers_text(changes)} only because an ignore rule takes it out of {side} alone.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"
@@ -70,29 +70,29 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
             else "what the path names is at another place on each side",
         ),
         fixes=(
-            _without(app, fleet, entry, guilty, of_server=of_server)
+            _removal_fix(app, fleet, entry, guilty, of_server=of_server)
             or narrowest_ignore(app, resource, tuple(change.pointer for change in changes)),
         ),
     )
 
 
-def _without(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
+def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
     """The edit that removes these paths from the entry; None if they hide something of another object."""
-    alone = (one for path, one in paths(app, entry) if path in guilty)
-    if any(hidden_changes(app, fleet, other, one) for one in alone for other in selected(app, entry)):
+    singles = (one for path, one in paths(app, entry) if path in guilty)
+    if any(hidden_changes(app, fleet, other, one) for one in singles for other in selected_resources(app, entry)):
         return None
     title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule"
     if of_server:
         text = f"resource.customizations.ignoreDifferences, key {entry.origin}: delete {', '.join(guilty)}"
         return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
     whole = len(guilty) == len(entry.json_pointers) + len(entry.jq_paths) and not entry.managers
-    pointers = [entry.origin] if whole else [*_places(entry, guilty)]
+    pointers = [entry.origin] if whole else [*_entry_pointers(entry, guilty)]
     return Fix(title, "application", application_place(app), Edit("json-patch", removals(app.raw, pointers)))
 
 
-def _places(entry: IgnoreRule, guilty: tuple[str, ...]) -> Iterator[str]:
-    for field, held in (("jsonPointers", entry.json_pointers), ("jqPathExpressions", entry.jq_paths)):
-        yield from (f"{entry.origin}/{field}/{index}" for index, path in enumerate(held) if path in guilty)
+def _entry_pointers(entry: IgnoreRule, guilty: tuple[str, ...]) -> Iterator[str]:
+    for field, entry_paths in (("jsonPointers", entry.json_pointers), ("jqPathExpressions", entry.jq_paths)):
+        yield from (f"{entry.origin}/{field}/{index}" for index, path in enumerate(entry_paths) if path in guilty)
 
 
 RULE = Rule(id="ignore-rule-one-sided", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)

@@ -37,8 +37,16 @@ from argolint.edits import RESPECT, application_place
 from argolint.patterns import regex
 from argolint.values import at_and_above, below, get, sh
 
-from ._fields import described
-from ._ignored import entries, expression, has_entries, hidden_changes, paths, selected, taken_out
+from ._fields import change_line
+from ._ignored import (
+    expression_pointer,
+    has_entries,
+    hidden_changes,
+    own_entries,
+    paths,
+    removed_pointers,
+    selected_resources,
+)
 from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
@@ -49,42 +57,42 @@ _WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each pointer or jq path that is too wide."""
-    for entry in entries(app):
-        yield from _trusts_itself(app, entry)
-        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected(app, entry)}
+    for entry in own_entries(app):
+        yield from _own_manager_findings(app, entry)
+        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
         yield from _whole_lists(app, entry, hidden)
-        for path, alone in paths(app, entry):
-            objects = selected(app, alone)
-            found = [(r, c) for r in objects for c in _hidden(r, alone, hidden[r.key])]
-            origins = dict.fromkeys(_origin(change) for _, change in found)
-            whole = [(r, place) for r in objects for place in taken_out(alone, r) if _WHOLE.fullmatch(place)]
+        for path, single in paths(app, entry):
+            objects = selected_resources(app, single)
+            found = [(r, c) for r in objects for c in _hidden_by_path(r, single, hidden[r.key])]
+            origins = dict.fromkeys(_origin_text(change) for _, change in found)
+            whole = [(r, place) for r in objects for place in removed_pointers(single, r) if _WHOLE.fullmatch(place)]
             if len(origins) > 1:
                 fact = f"hides {len(found)} differences of {len(origins)} origins, more than it was meant for"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", found[0][0], found[0][1].pointer, found)
             elif whole:
                 fact = f"hides the whole {whole[0][1]} of {whole[0][0].id}, so no commit to it shows"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
-            elif waiting := [(r, c) for r, c in found if _commit(app, r, c)]:
-                yield _waits(app, entry, path, waiting)
+            elif waiting := [(r, c) for r, c in found if _is_commit(app, r, c)]:
+                yield _waiting_commit_finding(app, entry, path, waiting)
 
 
-def _commit(app: App, resource: Resource, change: Change) -> bool:
+def _is_commit(app: App, resource: Resource, change: Change) -> bool:
     """True for a change in Git since the last apply. With RespectIgnoreDifferences False, since a sync then applies live values."""
     noticed = app.automated and app.changed
     known = RESPECT not in app.sync_options and last_applied(resource) is not None
     return known and not noticed and git_moved(app, resource, change)
 
 
-def _waits(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) -> Finding:
+def _waiting_commit_finding(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) -> Finding:
     """The finding for a commit that the entry hides from automated syncs."""
     resource, first = waiting[0]
     more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
     consequence = "no automated sync starts for it" if app.automated else "nothing shows it"
-    out = Fix(
+    take_out = Fix(
         "Take the expression out of the entry",
         "application",
         application_place(app),
-        Edit("text", f"{expression(entry, path)} of Application {app.ref}: {path}"),
+        Edit("text", f"{expression_pointer(entry, path)} of Application {app.ref}: {path}"),
         "the application is OutOfSync until the commit is synced",
     )
     by_hand = Fix(
@@ -97,27 +105,27 @@ def _waits(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) ->
     return Finding(
         message=f"A commit to {first.pointer}{more} of {resource.id} is not live: an ignore rule of {app.name} hides it, so {consequence}.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=(f"{entry.origin} of the Application: {path}", *(f"{r.id} {described(c, r)}" for r, c in waiting)),
-        fixes=(by_hand, out) if _changed_on_arrival(waiting) else (out, by_hand),
+        evidence=(f"{entry.origin} of the Application: {path}", *(f"{r.id} {change_line(c, r)}" for r, c in waiting)),
+        fixes=(by_hand, take_out) if _is_changed_on_arrival(waiting) else (take_out, by_hand),
     )
 
 
-def _changed_on_arrival(waiting: Iterable[Hidden]) -> bool:
+def _is_changed_on_arrival(waiting: Iterable[Hidden]) -> bool:
     """True if the stored value differs from the last applied one: the entry hides that too, and is needed for it."""
     applied = ((last_applied(r), c) for r, c in waiting)
     return any(a is not None and get(a, c.pointer) != c.live for a, c in applied)
 
 
-def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
+def _own_manager_findings(app: App, entry: IgnoreRule) -> Iterator[Finding]:
     """Findings for entries with Argo CD's own manager: it owns every field that it applied, so a commit's change counts as a trusted writer's."""
     for position, manager in enumerate(entry.managers):
-        ours = next((r for r in selected(app, entry) if r.live and _writes(manager, r.live)), None)
-        if by_argocd(Writer(manager)) and ours is not None:
+        owned = next((r for r in selected_resources(app, entry) if r.live and _is_field_manager(manager, r.live)), None)
+        if by_argocd(Writer(manager)) and owned is not None:
             place = f"{entry.origin}/managedFieldsManagers/{position}"
             others = len(entry.managers) > 1 or entry.json_pointers or entry.jq_paths
             yield Finding(
-                message=f"{app.name} ignores what {manager!r} writes, which is Argo CD itself: no commit to {ours.id} shows.",
-                at=Location(app.ref, ours.id, place),
+                message=f"{app.name} ignores what {manager!r} writes, which is Argo CD itself: no commit to {owned.id} shows.",
+                at=Location(app.ref, owned.id, place),
                 evidence=(f"{entry.origin} of the Application",),
                 fixes=(
                     Fix(
@@ -125,7 +133,7 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
                         "application",
                         application_place(app),
                         Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
-                        _shows(app),
+                        _removal_caveat(app),
                     ),
                 ),
             )
@@ -136,7 +144,7 @@ def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Seque
 
     A custom resource's lists have no keys: who writes one value in a list owns all of it from then on.
     """
-    for resource in (r for r in selected(app, entry) if entry.managers and hidden[r.key]):
+    for resource in (r for r in selected_resources(app, entry) if entry.managers and hidden[r.key]):
         for place in disputed(resource.live or {}, resource.desired or {}, (entry,)):
             lost = [c for c in hidden[resource.key] if below(c.pointer, place) and c.live is MISSING]
             owner = writer(resource.live or {}, place)
@@ -147,7 +155,7 @@ def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Seque
                 at=Location(app.ref, resource.id, lost[0].pointer),
                 evidence=(
                     f"{entry.origin} of the Application",
-                    *(f"{resource.id} {described(c, resource)}" for c in lost),
+                    *(f"{resource.id} {change_line(c, resource)}" for c in lost),
                 ),
                 fixes=(
                     Fix(
@@ -158,29 +166,29 @@ def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Seque
                             "text",
                             f"{entry.origin}/managedFieldsManagers of Application {app.ref}: take {owner.manager} out for {resource.group}/{resource.kind}, and name in jqPathExpressions what it changes below {place}; then sync.",
                         ),
-                        _shows(app),
+                        _removal_caveat(app),
                     ),
                 ),
             )
 
 
-def _shows(app: App) -> str:
+def _removal_caveat(app: App) -> str:
     if app.self_heal:
         return "self-heal resets what it no longer hides: commit first what shall stay"
     return "what it no longer hides shows up as a difference"
 
 
-def _writes(manager: str, live: Object) -> bool:
+def _is_field_manager(manager: str, live: Object) -> bool:
     return any(found.manager == manager for found in managers(live))
 
 
-def _hidden(resource: Resource, alone: IgnoreRule, hidden: Iterable[Change]) -> Iterator[Change]:
+def _hidden_by_path(resource: Resource, single: IgnoreRule, hidden: Iterable[Change]) -> Iterator[Change]:
     """The entry's hidden differences at places that this path alone removes."""
-    places = frozenset(taken_out(alone, resource))
+    places = frozenset(removed_pointers(single, resource))
     return (change for change in hidden if not places.isdisjoint(at_and_above(change.pointer)))
 
 
-def _origin(change: Change) -> str:
+def _origin_text(change: Change) -> str:
     if change.writer is None or by_argocd(change.writer):
         return "a change in Git that is not live"
     return change.writer.manager
@@ -192,20 +200,20 @@ def _finding(
     return Finding(
         message=f"The ignore rule {fact}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change, r)}" for r, change in found)),
+        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {change_line(change, r)}" for r, change in found)),
         fixes=(
             Fix(
                 "Name the very field, on the very object",
                 "application",
                 application_place(app),
-                Edit("text", _narrower(found)),
-                _shows(app),
+                Edit("text", _narrower_fields(found)),
+                _removal_caveat(app),
             ),
         ),
     )
 
 
-def _narrower(found: Sequence[Hidden]) -> str:
+def _narrower_fields(found: Sequence[Hidden]) -> str:
     """The fields that autoscalers, webhooks and other controllers write, to replace the wide path."""
     meant = [(r, c) for r, c in found if c.writer and not by_argocd(c.writer) and not is_sort(c.writer, "person")]
     lines = [f"{r.group}/{r.kind} {r.name}: {c.pointer} (written by {c.writer.manager})" for r, c in meant if c.writer]

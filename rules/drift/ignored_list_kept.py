@@ -26,8 +26,8 @@ from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import kubectl_name
 
-from ._fields import finding, listing, shifted_list
-from ._ignored import entries, hidden_changes, paths
+from ._fields import finding, pointers_text, shifted_list
+from ._ignored import hidden_changes, own_entries, paths
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -39,15 +39,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         live, desired = resource.live, resource.desired
         if live is None or desired is None:
             continue
-        ignored = _ignored(rules, resource)
+        ignored = _ignored_pointers(rules, resource)
         lists = {place for pointer in ignored for place in _lists_above(resource, pointer)}
-        inside = [c for c in resource.changes if not lists.isdisjoint(at_and_above(c.pointer)) and not c.masked]
-        changes = tuple(c for c in inside if _kept(app, rules, resource, c)) if inside else ()
+        in_lists = [c for c in resource.changes if not lists.isdisjoint(at_and_above(c.pointer)) and not c.masked]
+        changes = tuple(c for c in in_lists if _is_kept_by_option(app, rules, resource, c)) if in_lists else ()
         if changes:
             yield _finding(app, fleet, resource, changes, lists)
 
 
-def _ignored(rules: Rules, resource: Resource) -> tuple[str, ...]:
+def _ignored_pointers(rules: Rules, resource: Resource) -> tuple[str, ...]:
     """The pointers that ignore entries remove from the live object."""
     live = resource.live or {}
     return tuple(p for entry in rules.ignore if matches_object(entry, live) for p in removed(live, entry))
@@ -62,42 +62,44 @@ def _lists_above(resource: Resource, pointer: str) -> Iterator[str]:
             yield place
 
 
-def _kept(app: App, rules: Rules, resource: Resource, change: Change) -> bool:
+def _is_kept_by_option(app: App, rules: Rules, resource: Resource, change: Change) -> bool:
     """True if a sync leaves the difference with RespectIgnoreDifferences and ends it without."""
     server_side = syncs_server_side(app.raw, resource.desired)
     kept = apply(resource.live, resource.desired, rules, server_side=server_side, respect_ignored=True)
     free = apply(resource.live, resource.desired, server_side=server_side)
-    return _side(kept, change) == _side(resource.live, change) and _side(free, change) != _side(kept, change)
+    return _side_value(kept, change) == _side_value(resource.live, change) and _side_value(free, change) != _side_value(
+        kept, change
+    )
 
 
-def _side(obj: object, change: Change) -> object:
+def _side_value(obj: object, change: Change) -> object:
     return get(obj, change.pointer)
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], lists: set[str]) -> Finding:
     place = next(p for p in at_and_above(changes[0].pointer) if p in lists)
-    guilty = tuple(_guilty(app, resource, place))
+    guilty = tuple(_guilty_paths(app, resource, place))
     return finding(
         app,
         resource,
         tuple(changes),
-        f"No sync brings {listing(changes)} to {resource.id}: {RESPECT} keeps the whole live list at {place}.",
+        f"No sync brings {pointers_text(changes)} to {resource.id}: {RESPECT} keeps the whole live list at {place}.",
         evidence=(
             *(f"{entry.origin} of the Application ignores {path} in that list" for path, entry in guilty),
             *(() if guilty else ("the server's own settings ignore a field of that list",)),
             "replayed: a sync leaves the difference with the option, and ends it without",
         ),
         confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
-        fixes=(_by_hand(resource, changes), _without(app, fleet, resource, guilty)),
+        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, resource, guilty)),
     )
 
 
-def _guilty(app: App, resource: Resource, place: str) -> Iterator[tuple[str, IgnoreRule]]:
+def _guilty_paths(app: App, resource: Resource, place: str) -> Iterator[tuple[str, IgnoreRule]]:
     """The Application's own paths that reach into the list."""
-    for entry in entries(app):
-        for path, alone in paths(app, entry):
-            if matches_object(alone, resource.any) and any(
-                below(p, place) for p in removed(resource.live or {}, alone)
+    for entry in own_entries(app):
+        for path, single in paths(app, entry):
+            if matches_object(single, resource.any) and any(
+                below(p, place) for p in removed(resource.live or {}, single)
             ):
                 yield path, entry
 
@@ -106,7 +108,7 @@ _MOST = 20
 """Most differences in one command."""
 
 
-def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
+def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | None:
     """A command that writes the change to the live object: Argo CD then finds both sides equal."""
     if len(changes) > _MOST or any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
         return None
@@ -119,8 +121,8 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         elif change.desired is MISSING:
             operations.append({"op": "remove", "path": change.pointer})
         else:
-            there = get(resource.live, change.pointer) is not MISSING
-            operations.append({"op": "replace" if there else "add", "path": change.pointer, "value": change.desired})
+            is_live = get(resource.live, change.pointer) is not MISSING
+            operations.append({"op": "replace" if is_live else "add", "path": change.pointer, "value": change.desired})
     patch = json.dumps(operations, separators=(",", ":"))
     return Fix(
         "Write the change to the live object once",
@@ -132,13 +134,13 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
     )
 
 
-def _without(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
+def _removal_fix(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
     """The fix that removes the paths from their entries, so that syncs send Git's list."""
     pointers = []
     for path, entry in guilty:
         field = "jsonPointers" if path in entry.json_pointers else "jqPathExpressions"
-        held = entry.json_pointers if path in entry.json_pointers else entry.jq_paths
-        pointers.append(f"{entry.origin}/{field}/{held.index(path)}")
+        entry_paths = entry.json_pointers if path in entry.json_pointers else entry.jq_paths
+        pointers.append(f"{entry.origin}/{field}/{entry_paths.index(path)}")
     operations = ignore_less(app, pointers) if pointers else []
     if not operations:
         return None

@@ -20,20 +20,20 @@ from argolint.application.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 
 from ._defaults import is_custom
-from ._edits import write_live
-from ._fields import finding, listing, matching
-from ._grammar import only_hollow
+from ._edits import write_live_fix
+from ._fields import finding, matching_changes, pointers_text
+from ._grammar import is_hollow_difference
 from ._known_types import dotted, known_type_fields
-from ._spelling import same_amount
+from ._spelling import is_same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object."""
 
     def lasting(resource: Resource, change: Change) -> bool:
-        return _respelled(resource, change) and not git_moved(app, resource, change)
+        return _is_respelled(resource, change) and not git_moved(app, resource, change)
 
-    for resource, changes in matching(app, lasting):
+    for resource, changes in matching_changes(app, lasting):
         first = changes[0]
         root = _pod_spec(resource, first.pointer)
         written = tuple(change for change in changes if change.live is not MISSING)
@@ -41,10 +41,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, which differs in spelling alone.",
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which differs in spelling alone.",
             fixes=(
                 known_type_fields(resource, (root,), "core/v1/PodSpec"),
-                write_live(app, resource, written, "Write what the operator makes of it")
+                write_live_fix(app, resource, written, "Write what the operator makes of it")
                 if written == changes
                 else None,
             ),
@@ -56,12 +56,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-def _respelled(resource: Resource, change: Change) -> bool:
+def _is_respelled(resource: Resource, change: Change) -> bool:
     if change.masked or not is_custom(resource.group) or not _pod_spec(resource, change.pointer):
         return False
     one, other = change.desired, change.live
     as_text = not isinstance(one, dict | list) and not isinstance(other, dict | list) and str(one) == str(other)
-    return same_amount(change) or only_hollow(one, other) or as_text
+    return is_same_amount(change) or is_hollow_difference(one, other) or as_text
 
 
 def _pod_spec(resource: Resource, pointer: str) -> str:

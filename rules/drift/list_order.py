@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import git_moved, rewritten_on_arrival
 
-from ._edits import in_live_order
-from ._fields import finding, listing, matching, pointers
-from ._grammar import in_another_order
-from ._writers import is_sort, reconciles
+from ._edits import live_order_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_reordered_list
+from ._writers import is_reconciling_controller, is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -30,22 +30,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
     def sorted_(resource: Resource, change: Change) -> bool:
         known = is_sort(change.writer, "person") or is_sort(change.writer, "mutator")
-        mine = in_another_order(change) and not known and not reconciles(resource, change.writer)
-        return mine and not git_moved(app, resource, change)
+        is_unexplained = (
+            is_reordered_list(change) and not known and not is_reconciling_controller(resource, change.writer)
+        )
+        return is_unexplained and not git_moved(app, resource, change)
 
-    for resource, changes in matching(app, sorted_):
+    for resource, changes in matching_changes(app, sorted_):
         arrived = all(rewritten_on_arrival(app, resource, change) for change in changes)
         stays = "stays" if arrived else "is"
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} {stays} OutOfSync over {listing(changes, 'list')}: Git's items in another order.",
+            f"{resource.id} {stays} OutOfSync over {pointers_text(changes, 'list')}: Git's items in another order.",
             evidence=("the API server or a webhook sorted them in the very request that brought them",)
             if arrived
             else (),
             fixes=(
-                in_live_order(app, resource, changes),
+                live_order_fix(app, resource, changes),
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )

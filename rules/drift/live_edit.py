@@ -22,10 +22,10 @@ from argolint.comparison import managers
 from argolint.values import get, sh
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import place, remove, write_live
-from ._fields import finding, listing
-from ._grammar import hollow
-from ._writers import is_sort, known
+from ._edits import removal_fix, source_place, write_live_fix
+from ._fields import finding, pointers_text
+from ._grammar import is_hollow
+from ._writers import is_sort, known_writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -33,42 +33,44 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.changed:
         if adopts(app, resource):
             continue
-        edits = [edit for edit in (_edit(resource, change) for change in resource.changes) if edit is not None]
+        edits = [
+            edit for edit in (_edit_by_person(resource, change) for change in resource.changes) if edit is not None
+        ]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
-    tool = known(first.writer)
+    tool = known_writer(first.writer)
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
-    failed = _failed(app, resource)
+    failed = _has_sync_failed(app, resource)
     undone = "self-heal or the next sync" if app.self_heal else "the next sync"
     then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
     return finding(
         app,
         resource,
         changes,
-        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}{then}.",
+        f"Someone changed {pointers_text(changes)} of {resource.id} with {tool.tool}{then}.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
-            _without_hollow(app, resource, changes),
-            write_live(app, resource, changes, "Commit the live value, if it is right"),
-            _masked(app, resource, changes),
-            None if failed else _synced(app, resource),
+            _empty_map_fix(app, resource, changes),
+            write_live_fix(app, resource, changes, "Commit the live value, if it is right"),
+            _masked_values_fix(app, resource, changes),
+            None if failed else _sync_fix(app, resource),
         ),
     )
 
 
-def _failed(app: App, resource: Resource) -> bool:
+def _has_sync_failed(app: App, resource: Resource) -> bool:
     """True if the last sync could not write the object."""
     rows = app.operation.results_of(resource.id) if app.operation is not None else ()
     return any(row.get("status") == "SyncFailed" for row in rows)
 
 
-def _synced(app: App, resource: Resource) -> Fix:
+def _sync_fix(app: App, resource: Resource) -> Fix:
     return Fix(
         "Or sync the object to Git's value",
         "live",
@@ -78,33 +80,35 @@ def _synced(app: App, resource: Resource) -> Fix:
     )
 
 
-def _masked(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+def _masked_values_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
     """The fix in words for values that Argo CD masks: no patch can contain them."""
     if not any(change.masked for change in changes):
         return None
-    keys = f"What the server masks: {listing(changes)}; `kubectl get` shows the live value."
-    return Fix("Put the live value where Git takes it from, if it is right", "manifest", place(app), Edit("text", keys))
+    keys = f"What the server masks: {pointers_text(changes)}; `kubectl get` shows the live value."
+    return Fix(
+        "Put the live value where Git takes it from, if it is right", "manifest", source_place(app), Edit("text", keys)
+    )
 
 
-def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+def _empty_map_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
     """The fix that removes Git's empty map, which conflicts with the content that a person added."""
-    there = [change.pointer for change in changes if _hollow_in_git(resource, change)]
-    if not there or len(there) < len(changes):
+    empty_in_git = [change.pointer for change in changes if _is_empty_in_git(resource, change)]
+    if not empty_in_git or len(empty_in_git) < len(changes):
         return None
-    return remove(app, resource, there, "Leave the empty field out of the manifest")
+    return removal_fix(app, resource, empty_in_git, "Leave the empty field out of the manifest")
 
 
-def _hollow_in_git(resource: Resource, change: Change) -> bool:
-    held = get(resource.desired, change.pointer)
-    return isinstance(change.live, dict) and held is not MISSING and hollow(held)
+def _is_empty_in_git(resource: Resource, change: Change) -> bool:
+    desired = get(resource.desired, change.pointer)
+    return isinstance(change.live, dict) and desired is not MISSING and is_hollow(desired)
 
 
-def _edit(resource: Resource, change: Change) -> Change | None:
+def _edit_by_person(resource: Resource, change: Change) -> Change | None:
     """The change if a person made it; else None. A removed field has no writer: then the last person who wrote to the object counts, even if
     controllers have since written its status or scale."""
     if is_sort(change.writer, "person"):
         return None if confirmed(resource, change) else change
-    if resource.live is None or not not_stored(resource, change) or hollow(change.desired):
+    if resource.live is None or not not_stored(resource, change) or is_hollow(change.desired):
         return None
     last = [found for found in managers(resource.live) if not found.subresource][-1:]
     return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None

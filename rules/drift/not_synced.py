@@ -24,7 +24,7 @@ from argolint.edits.pruning import ignored_extraneous
 from argolint.values import maps, sh, text_at
 from argolint.values.kubernetes import reads
 
-from ._fields import described
+from ._fields import change_line
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 """An object, the waiting change, and the evidence."""
@@ -34,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for objects to change, one for objects to create, one for objects to delete."""
     if app.deleting:
         return  # its objects are being deleted, and there will be no sync
-    changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
+    changed = [_waiting_object(app, resource) for resource in app.changed if not resource.hook]
     step = _awaited_step(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
@@ -47,12 +47,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield from _finding(app, leftover, "left Git and is not pruned", step)
 
 
-def _changed(app: App, resource: Resource) -> Wait:
+def _waiting_object(app: App, resource: Resource) -> Wait:
     changes = [change for change in resource.changes if not_yet_applied(app, resource, change)]
     return (
         resource,
         tuple(Symptom.change(resource.id, c.pointer) for c in changes),
-        tuple(described(c, resource) for c in changes),
+        tuple(change_line(c, resource) for c in changes),
     )
 
 
@@ -68,7 +68,7 @@ def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | None) -> 
         confidence="likely",
         explains=tuple(claim for _, claims, _ in waits for claim in claims),
         evidence=tuple(line for _, _, lines in waits for line in lines),
-        fixes=(step.fix if step else _sync(app, [wait[0] for wait in waits], prune),),
+        fixes=(step.fix if step else _sync_fix(app, [wait[0] for wait in waits], prune),),
     )
 
 
@@ -115,7 +115,7 @@ def _number(row: Object) -> int:
     return int(step) if step.isascii() and step.isdecimal() else -1
 
 
-def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
+def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
     """Never with prune if a remaining workload reads an object that it would delete."""
     names = {(r.kind, r.namespace, r.name) for r in resources} if prune else ()
     stay = (r for r in app.resources if r.desired) if names else ()

@@ -19,49 +19,49 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Reso
 from argolint.values import dig, get
 
 from ._defaults import is_default
-from ._edits import place, write_live
-from ._fields import finding, listing, matching, pointers
-from ._grammar import hollow
-from ._writers import known
+from ._edits import source_place, write_live_fix
+from ._fields import finding, matching_changes, pointers, pointers_text
+from ._grammar import is_hollow
+from ._writers import known_writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each policy, with all additions of Kyverno."""
-    for resource, changes in matching(app, _by_kyverno):
+    for resource, changes in matching_changes(app, _is_by_kyverno):
         derived = [
             name for c in changes if (name := dig(_rule_at(resource, c), "name")) and name.startswith("autogen-")
         ]
-        what = f"rule {derived[0]!r}" if derived else f"the defaults at {listing(changes)}"
+        what = f"rule {derived[0]!r}" if derived else f"the defaults at {pointers_text(changes)}"
         yield finding(
             app,
             resource,
             changes,
             f"{resource.id} stays OutOfSync over {what}, which Kyverno adds.",
             fixes=(
-                _switched_off(app) if derived else None,
+                _autogen_off_fix(app) if derived else None,
                 narrowest_ignore(app, resource, pointers(changes)),
-                write_live(app, resource, changes, "Write what Kyverno adds", "repeat it when the rule changes"),
+                write_live_fix(app, resource, changes, "Write what Kyverno adds", "repeat it when the rule changes"),
             ),
         )
 
 
-def _switched_off(app: App) -> Fix:
+def _autogen_off_fix(app: App) -> Fix:
     return Fix(
         "Switch rule generation off",
         "manifest",
-        place(app),
+        source_place(app),
         Edit("yaml", "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n"),
         "controllers are then judged only when their pods are made",
     )
 
 
-def _by_kyverno(resource: Resource, change: Change) -> bool:
+def _is_by_kyverno(resource: Resource, change: Change) -> bool:
     if resource.group != "kyverno.io" or resource.kind not in ("ClusterPolicy", "Policy"):
         return False
     if is_default("policy-autogen", resource, change) or "autogen-" in str(dig(_rule_at(resource, change), "name")):
         return True
-    writer = known(change.writer)
-    return change.desired is MISSING and (hollow(change.live) or (writer is not None and writer.tool == "Kyverno"))
+    writer = known_writer(change.writer)
+    return change.desired is MISSING and (is_hollow(change.live) or (writer is not None and writer.tool == "Kyverno"))
 
 
 def _rule_at(resource: Resource, change: Change) -> object:

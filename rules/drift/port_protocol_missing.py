@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.patterns import regex
 
-from ._edits import place
+from ._edits import source_place
 from ._refused import refusals
 
 _MESSAGE = regex(
@@ -45,7 +45,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             Fix(
                 f"Write {key} in every entry of {path}",
                 "manifest",
-                place(app),
+                source_place(app),
                 Edit("text", f"{key}: {'TCP' if key == 'protocol' else '...'}"),
             ),
         ),

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Rank, Rule
 
-from ._spelling import respelled, same_amount
+from ._spelling import is_same_amount, respelling_findings
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its quantities."""
-    yield from respelled(app, same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
+    yield from respelling_findings(app, is_same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
 
 
 RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)

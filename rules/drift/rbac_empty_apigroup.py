@@ -15,25 +15,25 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.patterns import regex
 
-from ._edits import write_live
-from ._fields import finding, listing, matching
+from ._edits import write_live_fix
+from ._fields import finding, matching_changes, pointers_text
 
 _PLACE = regex(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each binding."""
-    for resource, changes in matching(app, _unnamed):
+    for resource, changes in matching_changes(app, _is_filled_in_api_group):
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server fills in.",
-            fixes=(write_live(app, resource, changes, "Write the apiGroup"),),
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server fills in.",
+            fixes=(write_live_fix(app, resource, changes, "Write the apiGroup"),),
         )
 
 
-def _unnamed(resource: Resource, change: Change) -> bool:
+def _is_filled_in_api_group(resource: Resource, change: Change) -> bool:
     return (
         resource.group == "rbac.authorization.k8s.io"
         and _PLACE.fullmatch(change.pointer) is not None

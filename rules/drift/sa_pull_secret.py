@@ -18,9 +18,9 @@ from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule,
 from argolint.application.applied import by_argocd
 from argolint.values import get
 
-from ._edits import remove
-from ._fields import finding, listing, matching
-from ._grammar import hollow
+from ._edits import removal_fix
+from ._fields import finding, matching_changes, pointers_text
+from ._grammar import is_hollow
 from ._writers import is_sort
 
 _LISTS = ("/imagePullSecrets", "/secrets")
@@ -28,8 +28,8 @@ _LISTS = ("/imagePullSecrets", "/secrets")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ServiceAccount."""
-    for resource, changes in matching(app, _listed):
-        if not any(_added(change) for change in changes):
+    for resource, changes in matching_changes(app, _is_secret_list):
+        if not any(_is_addition(change) for change in changes):
             continue
         done = "added" if all(c.desired is MISSING for c in changes) else "replaced"
         lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in changes))
@@ -39,24 +39,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"The cluster {done} {listing(changes)} of {resource.id}; a sync takes that away, and pods can no longer pull images.",
+            f"The cluster {done} {pointers_text(changes)} of {resource.id}; a sync takes that away, and pods can no longer pull images.",
             pointer=lists[0],
             fixes=(
-                remove(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
+                removal_fix(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
                 narrowest_ignore(app, resource, ignored),
             ),
         )
 
 
-def _listed(resource: Resource, change: Change) -> bool:
+def _is_secret_list(resource: Resource, change: Change) -> bool:
     return resource.kind == "ServiceAccount" and resource.group == "" and change.pointer.startswith(_LISTS)
 
 
-def _added(change: Change) -> bool:
+def _is_addition(change: Change) -> bool:
     """True for entries that only live has, and for a controller's replacement of Git's entry."""
     if is_sort(change.writer, "person") or change.live is MISSING:
         return False
-    return change.desired is MISSING or hollow(change.desired) or not by_argocd(change.writer)
+    return change.desired is MISSING or is_hollow(change.desired) or not by_argocd(change.writer)
 
 
 RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -30,7 +30,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key."""
     for resource in app.of_kind("Secret", ""):
-        for key in _leftovers(resource):
+        for key in _leftover_keys(resource):
             pointer = join_pointer("data", key)
             operations = [{"op": "remove", "path": pointer}]
             yield Finding(
@@ -63,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
-def _leftovers(resource: Resource) -> Iterator[str]:
+def _leftover_keys(resource: Resource) -> Iterator[str]:
     applied = last_applied(resource)
     if resource.desired is None or resource.live is None or applied is None:
         return

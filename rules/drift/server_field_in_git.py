@@ -22,8 +22,8 @@ from argolint.patterns import regex
 from argolint.values import below, enumerated, get, join_pointer, text_at
 from argolint.values.knowledge import load
 
-from ._edits import remove
-from ._fields import SERVER_SET, described
+from ._edits import removal_fix
+from ._fields import SERVER_SET, change_line
 
 _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the object has been modified")
 
@@ -34,35 +34,39 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not (resource.modified or resource.missing):
             continue
         marked = resource.desired_known and resource.mentions(_ANY, "desired")
-        own = tuple(join_pointer("metadata", name) for name in SERVER_SET if marked and _holds(resource, name))
-        made = tuple(c.pointer for c in resource.changes if c.pointer == _MADE and c.desired is not MISSING)
+        own = tuple(
+            join_pointer("metadata", name) for name in SERVER_SET if marked and _has_metadata_field(resource, name)
+        )
+        made = tuple(c.pointer for c in resource.changes if c.pointer == _CREATED_AT and c.desired is not MISSING)
         fields = (*own, *made)
         status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
-        written = tuple(c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written())
+        written = tuple(
+            c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written_annotations()
+        )
         if places or written:
             yield _finding(
                 app, resource, (*places, *written), who="only the API server may write" if places else _WRITERS
             )
 
 
-_MADE = "/metadata/creationTimestamp"
+_CREATED_AT = "/metadata/creationTimestamp"
 """A field that Argo CD removes from both sides if it can; generators write it as null."""
 _WRITERS = "controllers and tools write"
 
 
 @cache
-def _written() -> frozenset[str]:
+def _written_annotations() -> frozenset[str]:
     known = load(__package__, "written_annotations.yaml")["annotations"]
     return frozenset(join_pointer("metadata", "annotations", entry["name"]) for entry in known)
 
 
 _ANY = regex(rf'"(?:{"|".join(SERVER_SET)})"\s*:\s*[^\s{{]')
 """A field with such a name, at any place; in the schema of a CRD it is a map."""
-_OWN = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
+_SERVER_POINTERS = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
 
 
-def _holds(resource: Resource, name: str) -> bool:
+def _has_metadata_field(resource: Resource, name: str) -> bool:
     found = get(resource.desired, join_pointer("metadata", name), None)
     return found not in (None, "", 0, [])
 
@@ -73,17 +77,19 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
     end = "the sync fails on it" if refusal else "Git's never equal the live ones"
     return Finding(
         message=f"The manifest of {resource.id} has {enumerated(places, 'field', limit=2)}, which {who}: {end}.",
-        at=Location(app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _OWN else "/metadata"),
+        at=Location(
+            app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _SERVER_POINTERS else "/metadata"
+        ),
         severity="error" if refusal else None if changes or resource.missing else "info",
         evidence=(
-            *(described(change, resource) for change in changes),
+            *(change_line(change, resource) for change in changes),
             *((f"the last sync: {refusal}",) if refusal else ()),
         ),
         explains=(
             *(Symptom.change(resource.id, place) for place in places),
             *(consequences(app) if refusal else ()),
         ),
-        fixes=(remove(app, resource, places, "Take these fields out of the manifest"),),
+        fixes=(removal_fix(app, resource, places, "Take these fields out of the manifest"),),
     )
 
 
@@ -102,8 +108,8 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     resource = after.resource(id_.key) if id_ else None
     if resource is None or not resource.desired:
         return None
-    left = [name for name in SERVER_SET if _holds(resource, name)]
-    return Afterwards(refused=f"the manifest would still hold metadata.{left[0]}" if left else "")
+    remaining = [name for name in SERVER_SET if _has_metadata_field(resource, name)]
+    return Afterwards(refused=f"the manifest would still hold metadata.{remaining[0]}" if remaining else "")
 
 
 RULE = Rule(

@@ -39,11 +39,11 @@ from argolint.redaction import show
 from argolint.values import dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import drop, write_live
-from ._fields import finding, left_out, listing, pointers, tracks
+from ._edits import drop_fix, write_live_fix
+from ._fields import finding, is_left_out, is_tracking_mark, pointers, pointers_text
 from ._writers import is_sort
 
-_NOTES = ("/metadata/annotations/", "/metadata/labels/")
+_MARKS = ("/metadata/annotations/", "/metadata/labels/")
 _DATA = ("/data/", "/stringData/", "/binaryData/")
 """Maps from which no schema drops a key: these of all objects, and those of ConfigMaps and Secrets."""
 
@@ -55,48 +55,50 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
-            yield _changed(app, resource, changes, fleet.label_key)
+            yield _changed_finding(app, resource, changes, fleet.label_key)
     for resource in app.missing:
-        yield _gone(app, resource) or _object(
+        yield _deleted_finding(app, resource) or _object_finding(
             app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster"
         )
     for resource in app.extra:
         if ignored_extraneous(app, resource):
             continue  # someone permitted it on purpose
-        yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
+        yield _object_finding(
+            app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired"
+        )
     running = (
         app.operation is not None and app.operation.phase == "Running"
     )  # it changes objects that the list still shows as they were
-    unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
-    if unclear and not running and not _shown(app):
-        yield _unshown(app)
+    unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _are_all_states_known(app)
+    if unclear and not running and not _is_reason_shown(app):
+        yield _unshown_finding(app)
 
 
 def _manager(change: Change) -> str:
     return change.writer.manager if change.writer else ""
 
 
-def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> Finding:
+def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> Finding:
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
-    maps = (*_NOTES, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _NOTES
+    maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
-    since = _wrote_since(resource) if dropped and not taken_off else ""
+    since = _writer_since_apply(resource) if dropped and not taken_off else ""
     if taken_off:
-        by = _wrote_since(resource)
-        who = f"{by}, which wrote the object since" if by else "a controller"
-        fact = f"lacks {listing(changes)} though it was applied: {who}, a webhook or someone takes it off again"
+        writer_note = _writer_since_apply(resource)
+        who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
+        fact = f"lacks {pointers_text(changes)} though it was applied: {who}, a webhook or someone takes it off again"
     elif since:
-        fact = f"lacks {listing(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
+        fact = f"lacks {pointers_text(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
     elif dropped:
-        fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
-    elif left_out(resource, first):
+        fact = f"lacks {pointers_text(changes)} though it was applied: its schema dropped it, or someone took it out"
+    elif is_left_out(resource, first):
         fact = f"is OutOfSync: Argo CD compares {first.pointer} as absent although the live object holds it"
     else:
-        by = f": {first.writer.manager} wrote it" if first.writer and foreign else ", and nothing says why"
-        fact = f"is OutOfSync at {listing(changes)}{by}"
+        writer_note = f": {first.writer.manager} wrote it" if first.writer and foreign else ", and nothing says why"
+        fact = f"is OutOfSync at {pointers_text(changes)}{writer_note}"
     return finding(
         app,
         resource,
@@ -104,37 +106,37 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         f"{resource.id} {fact}.",
         cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign else "possible",
-        fixes=_ways_out(app, resource, changes, label_key, since, taken_off=taken_off),
+        fixes=_way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
 
 
-def _ways_out(
+def _way_out_fixes(
     app: App, resource: Resource, changes: tuple[Change, ...], label_key: str, since: str, *, taken_off: bool
 ) -> tuple[Fix | None, ...]:
     """The fixes by the program that keeps the difference; none if no program is known, or if the fields are tracking data."""
     keeps_status = since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
     if taken_off or keeps_status:
-        return _of_reader(app, resource, changes)
+        return _reader_fixes(app, resource, changes)
     if since:
-        return _asked_schema(resource, since, changes[0]), narrowest_ignore(app, resource, pointers(changes))
+        return _schema_check_fix(resource, since, changes[0]), narrowest_ignore(app, resource, pointers(changes))
     writer = changes[0].writer
-    if writer is None or by_argocd(writer) or any(tracks(change, label_key) for change in changes):
+    if writer is None or by_argocd(writer) or any(is_tracking_mark(change, label_key) for change in changes):
         return ()
-    return _of_writer(app, resource, changes)
+    return _writer_fixes(app, resource, changes)
 
 
-def _wrote_since(resource: Resource) -> str:
+def _writer_since_apply(resource: Resource) -> str:
     """The one program that wrote the object after Argo CD's last apply; empty where none or several did.
 
     Who leaves a field out owns nothing of it, so managedFields cannot show more.
     """
     written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
     applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
-    later = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
-    return later.pop() if len(later) == 1 else ""
+    later_managers = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
+    return later_managers.pop() if len(later_managers) == 1 else ""
 
 
-def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
+def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
     version = "/".join(filter(None, (resource.group, resource.id.version)))
@@ -150,27 +152,27 @@ def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
     )
 
 
-def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+def _writer_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
     """Fixes for a conflict with another writer; for a controller's moving number, first leave it to the controller."""
     ignore = narrowest_ignore(app, resource, pointers(changes))
-    write = write_live(app, resource, changes, "Write the live value, if it is right")
+    write = write_live_fix(app, resource, changes, "Write the live value, if it is right")
     if all(
         c.live is MISSING for c in changes
     ):  # a mark that its reader removes when it is done, while Git still has it
-        return (ignore, drop(app, resource, changes, "Leave it out of Git"))
+        return (ignore, drop_fix(app, resource, changes, "Leave it out of Git"))
     moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
     return (ignore, write) if moved else (write, ignore)
 
 
-def _of_reader(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+def _reader_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
     """Fixes for a mark or a field that its reader removes when it is done, such as the operator, while Git still has it."""
     return (
         narrowest_ignore(app, resource, pointers(changes)),
-        drop(app, resource, changes, "Leave it out of Git"),
+        drop_fix(app, resource, changes, "Leave it out of Git"),
     )
 
 
-def _gone(app: App, resource: Resource) -> Finding | None:
+def _deleted_finding(app: App, resource: Resource) -> Finding | None:
     """The finding for an object that the last sync applied, so that someone deleted it since; None if the sync did not."""
     operation = app.operation
     rows = operation.results_of(resource.id) if operation is not None else ()
@@ -201,7 +203,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
     )
 
 
-def _object(app: App, resource: Resource, symptom: Symptom, cause: str, fact: str) -> Finding:
+def _object_finding(app: App, resource: Resource, symptom: Symptom, cause: str, fact: str) -> Finding:
     return Finding(
         message=f"{app.name} is OutOfSync: {resource.id} {fact}, and nothing says why.",
         at=Location(app.ref, resource.id),
@@ -211,11 +213,11 @@ def _object(app: App, resource: Resource, symptom: Symptom, cause: str, fact: st
     )
 
 
-def _all_known(app: App) -> bool:
+def _are_all_states_known(app: App) -> bool:
     return app.read and all(resource.desired_known for resource in app.resources if not resource.hook)
 
 
-def _shown(app: App) -> bool:
+def _is_reason_shown(app: App) -> bool:
     """True if an object or a condition shows why the application is not in sync."""
     return bool(
         any(condition.is_error for condition in app.conditions)
@@ -225,34 +227,34 @@ def _shown(app: App) -> bool:
     )
 
 
-def _unshown(app: App) -> Finding:
-    out = [str(resource.id) for resource in app.resources if resource.status == "OutOfSync"]
+def _unshown_finding(app: App) -> Finding:
+    out_of_sync = [str(resource.id) for resource in app.resources if resource.status == "OutOfSync"]
     managed = dig(app.spec, "syncPolicy", "managedNamespaceMetadata") is not None
-    if managed and not out:
+    if managed and not out_of_sync:
         reason = f"namespace {app.destination_namespace!r} differs from managedNamespaceMetadata"
-    elif out:
-        reason = f"{out[0]} is listed so, yet both its states are equal now"
+    elif out_of_sync:
+        reason = f"{out_of_sync[0]} is listed so, yet both its states are equal now"
     else:
         reason = "nothing in Argo CD's answers says why"
     return Finding(
         message=f"{app.name} is {app.sync_status} although no object differs: {reason}.",
         at=Location(app.ref),
-        cause="namespace-metadata" if managed and not out else "unknown",
-        confidence="likely" if managed and not out else "possible",
-        evidence=tuple(_wanted_of_namespace(app)) if managed and not out else (),
+        cause="namespace-metadata" if managed and not out_of_sync else "unknown",
+        confidence="likely" if managed and not out_of_sync else "possible",
+        evidence=tuple(_namespace_metadata(app)) if managed and not out_of_sync else (),
         explains=(Symptom.sync(),),
-        fixes=(_compared_namespace(app),) if managed and not out else (),
+        fixes=(_namespace_fix(app),) if managed and not out_of_sync else (),
     )
 
 
-def _wanted_of_namespace(app: App) -> Iterator[str]:
+def _namespace_metadata(app: App) -> Iterator[str]:
     """The labels and annotations that the Application sets on its namespace."""
     for field in ("labels", "annotations"):
         for key, wanted in mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", field).items():
             yield f"managedNamespaceMetadata {field} {key}: {show(wanted, join_pointer('metadata', field, key))}"
 
 
-def _compared_namespace(app: App) -> Fix:
+def _namespace_fix(app: App) -> Fix:
     name = sh(app.destination_namespace)
     return Fix(
         "Find the label or annotation that differs, and take it out of managedNamespaceMetadata if it changes by itself",

@@ -17,23 +17,23 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 
 from ._defaults import is_default
-from ._edits import server_side_diff, write_live
-from ._fields import finding, listing, matching
+from ._edits import server_side_diff_fix, write_live_fix
+from ._fields import finding, matching_changes, pointers_text
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its defaults."""
-    for resource, changes in matching(app, _filled):
+    for resource, changes in matching_changes(app, _is_webhook_default):
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} stays OutOfSync over {listing(changes)}, a default of Kubernetes that Git leaves out.",
-            fixes=(write_live(app, resource, changes, "Write the defaults"), server_side_diff(app)),
+            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, a default of Kubernetes that Git leaves out.",
+            fixes=(write_live_fix(app, resource, changes, "Write the defaults"), server_side_diff_fix(app)),
         )
 
 
-def _filled(resource: Resource, change: Change) -> bool:
+def _is_webhook_default(resource: Resource, change: Change) -> bool:
     return is_default("webhook-default", resource, change)
 
 

@@ -53,11 +53,11 @@ def variables(obj: Object) -> tuple[Variable, ...]:
         for place, container in containers(obj)
         for index, variable in enumerate(maps(container, "env"))
         for name, value in ((text_at(variable, "name"), text_at(variable, "value")),)
-        if (found := _read(name, value)) is not None
+        if (found := _address_in(name, value)) is not None
     )
 
 
-def _read(name: str, value: str) -> tuple[Address, bool] | None:
+def _address_in(name: str, value: str) -> tuple[Address, bool] | None:
     """The first address in the value, and whether it is a guess; None if there is none."""
     found = _HOST.match(value[:_MANY])
     if found is None:
@@ -80,11 +80,11 @@ def _read(name: str, value: str) -> tuple[Address, bool] | None:
 def address_of(variable: Variable, namespace: str, fleet: Fleet, cluster: str) -> Address | None:
     """The address, for pods of this namespace; None if it is not that of a Service."""
     address = variable.address
-    if variable.guessed and not fleet.derive(serves, cluster, address.namespace):
+    if variable.guessed and not fleet.derive(has_services, cluster, address.namespace):
         return None
     return address if address.namespace else replace(address, namespace=namespace)
 
 
-def serves(fleet: Fleet, cluster: str, namespace: str) -> bool:
+def has_services(fleet: Fleet, cluster: str, namespace: str) -> bool:
     """Whether applications have Services in the namespace."""
     return any(key.namespace == namespace for key in fleet.of_kind(cluster, "", "Service"))

@@ -35,14 +35,16 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
     """Exact edits that end the trouble, root cause first."""
     if trouble.cause == "quota" and (refused := _QUOTA.search(trouble.text)):
-        yield from _of_quota(
+        yield from _quota_fixes(
             app, resource, refused[1], dict(part.split("=", 1) for part in refused[2].split(",") if "=" in part)
         )
-    elif trouble.cause == "resources" and _ONE_LACKS.fullmatch(trouble.text) and not _newer(resource):
-        yield from _without_disk(app, resource)
+    elif (
+        trouble.cause == "resources" and _ONE_LACKS.fullmatch(trouble.text) and not _has_unscheduled_template(resource)
+    ):
+        yield from _no_disk_fixes(app, resource)
 
 
-def _newer(resource: Resource) -> bool:
+def _has_unscheduled_template(resource: Resource) -> bool:
     """Whether Git has pods that the scheduler has not seen yet."""
     return any(below(change.pointer, pod_spec(resource.desired)[0]) for change in resource.changes)
 
@@ -53,27 +55,29 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     if resource is None or resource.live is None or fix.target != "manifest":
         return None
     if finding.cause == "quota":
-        refused, unknown = next(_counted(after, fleet, resource), ("", ""))
+        refused, unknown = next(_quota_refusals(after, fleet, resource), ("", ""))
     elif finding.cause in ("resources", "selector"):
-        said = _ONE_LACKS if finding.cause == "resources" else _NONE_IS_ASKED
-        nodes = next((int(m[1]) for line in finding.evidence if (m := said.search(line))), 0)
-        refused, unknown = next(_placed(resource, finding.cause, nodes, emptied=bool(fix.before)), ("", ""))
+        answer = _ONE_LACKS if finding.cause == "resources" else _NONE_IS_ASKED
+        nodes = next((int(m[1]) for line in finding.evidence if (m := answer.search(line))), 0)
+        refused, unknown = next(
+            _placement_obstacles(resource, finding.cause, nodes, emptied=bool(fix.before)), ("", "")
+        )
     else:
         return None
     return Afterwards(refused=refused, unknown=unknown, live={resource.key: resource.live})
 
 
-def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]) -> Iterator[Fix]:
+def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, str]) -> Iterator[Fix]:
     quota = app.resource(ResourceKey(app.cluster, "", "ResourceQuota", resource.namespace, name))
-    used = {held: _usage(held, resource.live) for held in requested}
+    used = {held: _pod_usage(held, resource.live) for held in requested}
     if any(used[held] != amount(text) for held, text in requested.items()):
         return  # a LimitRange, or another pod
-    lacking, there = _lacking(app, resource), _pods(app, resource)
-    if lacking is None or there is None:
+    lacking, existing = _missing_pod_count(app, resource), _pod_count(app, resource)
+    if lacking is None or existing is None:
         return
     operations: tuple[dict[str, Json], ...] = ()
     if quota is not None and quota.desired and quota.live:
-        operations = tuple(_raised(quota.desired, quota.live, resource.live, lacking))
+        operations = tuple(_raised_limits(quota.desired, quota.live, resource.live, lacking))
         if operations:
             words = ", ".join(f"{o['path'].rpartition('/')[2]} to {o['value']}" for o in operations)
             yield Fix(
@@ -84,33 +88,33 @@ def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]
                 caveat="the namespace may then use that much",
                 resource=quota.id,
             )
-    if there and dig(resource.desired, "spec", "replicas") is not None:
+    if existing and dig(resource.desired, "spec", "replicas") is not None:
         yield Fix(
-            f"{'Or run' if operations else 'Run'} {there} replicas, which the quota admits",
+            f"{'Or run' if operations else 'Run'} {existing} replicas, which the quota admits",
             "manifest",
             str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": there}]),
+            Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": existing}]),
         )
 
 
-def _raised(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
+def _raised_limits(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
     """The new limit of the quota, for each resource that it has too little of."""
     for name, held in mapping(desired, "spec", "hard").items():
-        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _counts(name, workload)
+        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _known_usage(name, workload)
         if most is not None and used is not None and each is not None and used + lacking * each > most:
-            value = _printed(used + lacking * each, binary="i" in str(held) or most >= _MI)
+            value = _quantity_text(used + lacking * each, binary="i" in str(held) or most >= _MI)
             yield {"op": "replace", "path": f"/spec/hard{join_pointer(name)}", "value": value}
 
 
-def _printed(number: Decimal, *, binary: bool) -> str:
+def _quantity_text(number: Decimal, *, binary: bool) -> str:
     if binary:
         return str(quantity(f"{-(-int(number) // _MI)}Mi"))
     return str(quantity(f"{int((number * 1000).to_integral_value('ROUND_CEILING'))}m"))
 
 
-def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, str]]:
+def _quota_refusals(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, str]]:
     """The reasons why a quota of the namespace still refuses pods, and the unknown facts."""
-    lacking = _lacking(app, resource)
+    lacking = _missing_pod_count(app, resource)
     if lacking is None:
         yield "", "how many pods the quota has to admit is not known here"
     if not lacking:
@@ -128,7 +132,7 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
             most, used, each = (
                 amount(held),
                 amount(dig(quota.live, "status", "used", name)),
-                _counts(name, resource.live),
+                _known_usage(name, resource.live),
             )
             if most is None or used is None or each is None:
                 yield "", f"what {quota.id} counts of {name} is not known here"
@@ -136,69 +140,74 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
                 yield f"{quota.id} has too little {name} for {lacking} more pods", ""
 
 
-def _lacking(app: App, resource: Resource) -> int | None:
+def _missing_pod_count(app: App, resource: Resource) -> int | None:
     """The number of pods that the controller still has to create; None if there are two versions of them, one has ended, or no number is set."""
-    wanted, there = dig(resource.live, "spec", "replicas"), _pods(app, resource)
-    return max(0, wanted - there) if isinstance(wanted, int) and there is not None else None
+    wanted, existing = dig(resource.live, "spec", "replicas"), _pod_count(app, resource)
+    return max(0, wanted - existing) if isinstance(wanted, int) and existing is not None else None
 
 
-def _pods(app: App, resource: Resource) -> int | None:
+def _pod_count(app: App, resource: Resource) -> int | None:
     pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"] if resource.uid else []
     ends = any(pod.health.status == "Degraded" or status_reason(pod) == "Terminating" for pod in pods)
     return None if ends or len({owner.name for pod in pods for owner in pod.owners}) > 1 else len(pods)
 
 
-def _counts(name: str, workload: Object | None) -> Decimal | None:
+def _known_usage(name: str, workload: Object | None) -> Decimal | None:
     """A pod's usage in a quota; None without a request: then a LimitRange has set it, or the quota admits no pod."""
-    each = _usage(name, workload)
-    return None if each == 0 and name.rpartition(".")[2] in _PLAIN else each
+    each = _pod_usage(name, workload)
+    return None if each == 0 and name.rpartition(".")[2] in _PLAIN_RESOURCES else each
 
 
-def _usage(name: str, workload: Object | None) -> Decimal | None:
+def _pod_usage(name: str, workload: Object | None) -> Decimal | None:
     """The usage of one pod of the workload in a quota."""
     if name in ("pods", "count/pods"):
         return Decimal(1)
     kind, _, what = name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)
-    if name.startswith("count/") or (kind == "requests" and not name.startswith("requests.") and name not in _PLAIN):
+    if name.startswith("count/") or (
+        kind == "requests" and not name.startswith("requests.") and name not in _PLAIN_RESOURCES
+    ):
         return Decimal(0)
     _, spec = pod_spec(workload)
     if not spec or spec.get("resources") or any(c.get("restartPolicy") for c in maps(spec, "initContainers")):
         return None
     what = name.removeprefix("requests.").removeprefix("limits.")
-    each = {field: [_asked(c, kind, what) for c in maps(spec, field)] for field in ("containers", "initContainers")}
+    each = {
+        field: [_container_request(c, kind, what) for c in maps(spec, field)]
+        for field in ("containers", "initContainers")
+    }
     return max(sum(each["containers"], Decimal(0)), *each["initContainers"], Decimal(0)) + (
         amount(dig(spec, "overhead", what)) or 0
     )
 
 
-_PLAIN = ("cpu", "memory", _DISK)
+_PLAIN_RESOURCES = ("cpu", "memory", _DISK)
 
 
-def _asked(container: Object, kind: str, what: str) -> Decimal:
+def _container_request(container: Object, kind: str, what: str) -> Decimal:
     limits, requests = mapping(container, "resources", "limits"), mapping(container, "resources", "requests")
-    held = limits.get(what) if kind == "limits" else requests.get(what, limits.get(what))
-    return amount(held) or Decimal(0)
+    quantity = limits.get(what) if kind == "limits" else requests.get(what, limits.get(what))
+    return amount(quantity) or Decimal(0)
 
 
-def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
+def _no_disk_fixes(app: App, resource: Resource) -> Iterator[Fix]:
     """Fixes that remove the requests and limits of local disk: a limit without a request counts as one."""
     own = resource.desired or {}
-    asked = _usage(_DISK, own)
-    if asked is None or not 0 < asked < _LITTLE:
+    requested = _pod_usage(_DISK, own)
+    if requested is None or not 0 < requested < _LITTLE:
         return
     operations = [
         {"op": "remove", "path": path}
         for place, container in containers(own)
-        for path in _disk(f"{place}/resources", container)
+        for path in _disk_pointers(f"{place}/resources", container)
     ]
     caveat = "the kubelet then counts no disk of these pods"
     before: tuple[str, ...] = ()
-    if stays := _kept(resource):
-        before = tuple(_to_nothing(app, resource))
+    if stays := _kept_pod_note(resource):
+        before = tuple(_pod_delete_commands(app, resource))
         pods = " ".join(sh(node.id.name) for node in app.descendants(resource.uid) if node.id.kind == "Pod")
-        again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
+        self_heal_note = "switch self-heal on again when the edit is synced" if app.self_heal else ""
         delete = f"{stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
-        caveat = joined(caveat, again if before else delete)
+        caveat = joined(caveat, self_heal_note if before else delete)
     yield Fix(
         f"Leave {_DISK} out of requests and limits, of which no node offers enough",
         "manifest",
@@ -209,7 +218,7 @@ def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
     )
 
 
-def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
+def _pod_delete_commands(app: App, resource: Resource) -> Iterator[str]:
     """Commands that delete the pods that never ran; the sync of the edit creates them again from the new template."""
     pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
     idle = all(status_reason(pod) in ("Pending", "") and pod.health.status == "Progressing" for pod in pods)
@@ -220,18 +229,18 @@ def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
         yield f"kubectl scale {kubectl_name(resource.id)} --replicas=0"
 
 
-def _disk(place: str, container: Object) -> Iterator[str]:
+def _disk_pointers(place: str, container: Object) -> Iterator[str]:
     """The pointers of the container's requests and limits of local disk; of the whole map if it has nothing else, since an empty map is valid."""
-    held = mapping(container, "resources")
-    asking = [field for field, values in held.items() if isinstance(values, dict) and _DISK in values]
-    alone = [field for field in asking if len(held[field]) == 1]
-    if asking and len(alone) == len(held):
+    resources = mapping(container, "resources")
+    asking = [field for field, values in resources.items() if isinstance(values, dict) and _DISK in values]
+    only_disk = [field for field in asking if len(resources[field]) == 1]
+    if asking and len(only_disk) == len(resources):
         yield place
         return
-    yield from (f"{place}/{field}" + ("" if field in alone else join_pointer(_DISK)) for field in asking)
+    yield from (f"{place}/{field}" + ("" if field in only_disk else join_pointer(_DISK)) for field in asking)
 
 
-def _kept(resource: Resource) -> str:
+def _kept_pod_note(resource: Resource) -> str:
     in_order = dig(resource.live, "spec", "podManagementPolicy") != "Parallel"
     return "a StatefulSet does not replace a pod that never ran" if resource.kind == "StatefulSet" and in_order else ""
 
@@ -239,19 +248,19 @@ def _kept(resource: Resource) -> str:
 _PLAIN_VOLUMES = ("configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath")
 
 
-def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
+def _placement_obstacles(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
     """The reasons that still keep the pods from nodes, or may do so. `nodes`: the number that refused them for this cause alone, which is all of them."""
     _, spec = pod_spec(resource.live)
     if not nodes or not spec:
         yield "", "whether a node takes the pods shows only on the cluster"
         return
-    if cause == "resources" and _usage(_DISK, resource.live) != 0:
+    if cause == "resources" and _pod_usage(_DISK, resource.live) != 0:
         yield f"the pods ask for {_DISK} all the same", ""
     if cause == "selector" and (spec.get("nodeSelector") or dig(spec, "affinity", "nodeAffinity", _REQUIRED)):
         yield "", "whether a node has what the pods still ask for shows only on the cluster"
-    if cause == "selector" and any(_usage(what, resource.live) != 0 for what in _PLAIN):
+    if cause == "selector" and any(_pod_usage(what, resource.live) != 0 for what in _PLAIN_RESOURCES):
         yield "", "whether a node has room for the pods shows only on the cluster"
-    if not emptied and (stays := _kept(resource)):
+    if not emptied and (stays := _kept_pod_note(resource)):
         yield "", stays
     if resource.kind not in ("Deployment", "StatefulSet") or spec.get("schedulerName") not in (
         None,
@@ -268,11 +277,11 @@ def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Ite
     ):
         yield "", "whether the other pods of a node suit these shows only on the cluster"
     wanted = dig(resource.live, "spec", "replicas")
-    if not isinstance(wanted, int) or _with_surge(resource, wanted) > nodes:
+    if not isinstance(wanted, int) or _most_pods_in_update(resource, wanted) > nodes:
         yield "", "whether a node takes two of the pods shows only on the cluster"
 
 
-def _with_surge(resource: Resource, wanted: int) -> int:
+def _most_pods_in_update(resource: Resource, wanted: int) -> int:
     """The most pods that exist at once during the update."""
     strategy = mapping(resource.live, "spec", "strategy")
     if resource.kind != "Deployment" or strategy.get("type") == "Recreate":

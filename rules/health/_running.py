@@ -31,7 +31,7 @@ def _workloads(app: App) -> Sequence[tuple[Resource, Sequence[Node]]]:
         unwell = [
             n
             for n in below
-            if n is not None and (restarts(n) or n.health.status not in ("", "Healthy") or _down(resource))
+            if n is not None and (restarts(n) or n.health.status not in ("", "Healthy") or _is_down(resource))
         ]
         if unwell and pod_spec(resource.any)[1]:
             found.append(
@@ -43,7 +43,7 @@ def _workloads(app: App) -> Sequence[tuple[Resource, Sequence[Node]]]:
     return tuple(found)
 
 
-def _down(resource: Resource) -> bool:
+def _is_down(resource: Resource) -> bool:
     return resource.health.status in ("Progressing", "Degraded")
 
 
@@ -52,12 +52,12 @@ def restarts(node: Node) -> int:
     return integer(node.info.get("Restart Count")) or 0
 
 
-def unwell(resource: Resource, nodes: Sequence[Node]) -> bool:
+def is_unwell(resource: Resource, nodes: Sequence[Node]) -> bool:
     """Whether Argo CD shows a fault now; restarts in the past do not count."""
-    return _down(resource) or any(n.health.status not in ("", "Healthy") for n in nodes)
+    return _is_down(resource) or any(n.health.status not in ("", "Healthy") for n in nodes)
 
 
-def events(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
+def pod_warnings(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
     """The Warnings about the pods, those of each pod from the newest on."""
     for node in nodes:
         for event in app.events(node.id, node.uid) or ():
@@ -65,13 +65,13 @@ def events(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
                 yield node, event
 
 
-def live_wants(nodes: Sequence[Node]) -> Iterator[Want]:
+def live_pod_wants(nodes: Sequence[Node]) -> Iterator[Want]:
     """The first pod itself: only its status shows how its containers ended."""
     for node in nodes[:1]:
         yield Want("live", node.id)
 
 
-def live(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
+def live_pod(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
     """The first pod with its live state, if that was read."""
     for node in nodes[:1]:
         found = app.evidence.get(Want("live", node.id))
@@ -80,7 +80,7 @@ def live(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
     return None
 
 
-def ends(pod: Object) -> Iterator[tuple[str, Object]]:
+def container_ends(pod: Object) -> Iterator[tuple[str, Object]]:
     """(container, terminated) of each container's present or last end."""
     for field in ("initContainerStatuses", "containerStatuses"):
         for status in maps(pod.get("status"), field):
@@ -99,6 +99,6 @@ def names_in_pod(pod: Object) -> frozenset[str]:
     return frozenset(text_at(each, "name") for each in (*found, *statuses))
 
 
-def crash_loops(node: Node) -> bool:
+def is_crash_looping(node: Node) -> bool:
     """Whether a container of the pod restarts repeatedly, or has restarted a few times."""
     return status_reason(node).removeprefix("Init:") in ("CrashLoopBackOff", "OOMKilled", "Error") or restarts(node) > 2

@@ -33,14 +33,14 @@ class Member:
     annotations: Mapping[str, str]
 
 
-def shown(resource: Resource) -> Object:
+def shown_object(resource: Resource) -> Object:
     """The object from Git, or the live one if Git's is unknown; empty for a hook."""
     return {} if resource.hook else resource.any
 
 
-def pods(app: App, namespace: str) -> Sequence[Member]:
+def pod_templates(app: App, namespace: str) -> Sequence[Member]:
     """The known pod templates in the namespace."""
-    return app.derive(_pods).get(namespace, ())
+    return app.derive(_pod_templates).get(namespace, ())
 
 
 def services(app: App, namespace: str) -> Sequence[Member]:
@@ -48,16 +48,16 @@ def services(app: App, namespace: str) -> Sequence[Member]:
     return app.derive(_services).get(namespace, ())
 
 
-def _at_hand(app: App) -> Iterator[tuple[AppRef, Resource]]:
+def _known_objects(app: App) -> Iterator[tuple[AppRef, Resource]]:
     yield from ((app.ref, r) for r in app.resources)
     for want, found in app.evidence.items():
         if want.kind == "peer" and want.app and isinstance(found, Resource):
             yield want.app, found
 
 
-def _pods(app: App) -> Mapping[str, Sequence[Member]]:
+def _pod_templates(app: App) -> Mapping[str, Sequence[Member]]:
     found: dict[str, list[Member]] = defaultdict(list)
-    for ref, resource in _at_hand(app):
+    for ref, resource in _known_objects(app):
         if not resource.namespace or not resource.mentions('"containers"'):
             continue
         at, spec = pod_spec(resource.any)
@@ -78,7 +78,7 @@ def _pods(app: App) -> Mapping[str, Sequence[Member]]:
 
 def _services(app: App) -> Mapping[str, Sequence[Member]]:
     found: dict[str, list[Member]] = defaultdict(list)
-    for ref, resource in _at_hand(app):
+    for ref, resource in _known_objects(app):
         if (resource.group, resource.kind) == ("", "Service") and resource.namespace:
             obj = resource.any
             labels = labels_at(mapping(obj, "metadata"))
@@ -101,13 +101,13 @@ def _live_pods(app: App) -> Mapping[str, Sequence[Node]]:
     return found
 
 
-def in_tree(app: App, kind: str, namespace: str, name: str) -> bool:
+def is_in_tree(app: App, kind: str, namespace: str, name: str) -> bool:
     """Whether the tree has such an object: made by an operator, or without an owner."""
     nodes = (*(app.tree.nodes or ()), *(app.tree.orphaned_nodes or ()))
     return any(n.kind == kind and n.name == name and n.namespace == namespace for n in nodes)
 
 
-def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
+def is_namespace_shown(app: App, fleet: Fleet, namespace: str) -> bool:
     """Whether the tree shows everything in the namespace, also objects of no application (spec.orphanedResources of the project).
 
     The tree omits objects that the project ignores or does not permit (controller/appcontroller.go, getResourceTree).
@@ -118,10 +118,12 @@ def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
     return app.read and watched and whole and namespace == app.destination_namespace
 
 
-def all_known(app: App, fleet: Fleet, namespace: str) -> bool:
+def is_namespace_known(app: App, fleet: Fleet, namespace: str) -> bool:
     """Whether the application shows everything in the namespace, and nothing in it may make pods whose labels the tree does not show."""
     orphans = (n for n in app.tree.orphaned_nodes or () if n.namespace == namespace)
-    return sees_all(app, fleet, namespace) and not any((n.group, n.kind) not in _INERT_ORPHANS for n in orphans)
+    return is_namespace_shown(app, fleet, namespace) and not any(
+        (n.group, n.kind) not in _INERT_ORPHANS for n in orphans
+    )
 
 
 _INERT_ORPHANS = frozenset(
@@ -144,19 +146,19 @@ _INERT_ORPHANS = frozenset(
 
 
 @cache
-def _kinds(name: str) -> frozenset[tuple[str, str]]:
+def _listed_kinds(name: str) -> frozenset[tuple[str, str]]:
     return frozenset((g, k) for e in load(__package__, "traffic.yaml")[name] for g, _, k in (e.partition("/"),))
 
 
-def _keys(fleet: Fleet, cluster: str, namespace: str) -> Sequence[ResourceKey]:
+def _namespace_keys(fleet: Fleet, cluster: str, namespace: str) -> Sequence[ResourceKey]:
     return fleet.in_namespace(cluster, namespace)
 
 
-def peers(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
-    """The objects of other applications in the namespace that a selector of `pods` or `services` may match."""
-    kinds = _kinds("workloads") if to == "pods" else frozenset((("", "Service"),))
+def peer_wants(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
+    """The objects of other applications in the namespace that a selector of `pod_templates` or `services` may match."""
+    kinds = _listed_kinds("workloads") if to == "pods" else frozenset((("", "Service"),))
     found = []
-    for key in fleet.derive(_keys, app.cluster, namespace):
+    for key in fleet.derive(_namespace_keys, app.cluster, namespace):
         if (key.group, key.kind) not in kinds or app.resource(key) is not None:
             continue
         for owner in fleet.owners(key)[:1]:
@@ -164,23 +166,23 @@ def peers(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
     return tuple(found)
 
 
-def affordable(wants: Sequence[Want]) -> Sequence[Want]:
+def within_request_limit(wants: Sequence[Want]) -> Sequence[Want]:
     """The same requests; none if there are too many."""
     return wants if len(wants) <= _PEERS else ()
 
 
-def known(app: App, fleet: Fleet, namespace: str, to: str) -> bool:
+def are_members_known(app: App, fleet: Fleet, namespace: str, to: str) -> bool:
     """Whether all candidates for a selector are known: no unread object of another application, and no operator that makes unlisted ones."""
-    if any(app.evidence.get(want) is None for want in peers(app, fleet, namespace, to)):
+    if any(app.evidence.get(want) is None for want in peer_wants(app, fleet, namespace, to)):
         return False
-    return not app.derive(_made_unseen, fleet, namespace)
+    return not app.derive(_has_unseen_makers, fleet, namespace)
 
 
-def _made_unseen(app: App, fleet: Fleet, namespace: str) -> bool:
+def _has_unseen_makers(app: App, fleet: Fleet, namespace: str) -> bool:
     """Whether an object there, or a cluster-scoped one of the application, may make pods or Services that the tree does not show."""
-    inert, workloads = _kinds("inert"), _kinds("workloads")
+    inert, workloads = _listed_kinds("inert"), _listed_kinds("workloads")
     keys = (
-        *fleet.derive(_keys, app.cluster, namespace),
+        *fleet.derive(_namespace_keys, app.cluster, namespace),
         *(ResourceKey(app.cluster, r.group, r.kind, "", r.name) for r in app.rows if not r.namespace),
     )
     for key in dict.fromkeys(keys):
@@ -196,13 +198,13 @@ def _shows_its_pods(app: App, key: ResourceKey) -> bool:
     return found is not None and any(node.id.kind == "Pod" for node in app.descendants(found.uid))
 
 
-def namesakes(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+def has_namesake_owner(app: App, fleet: Fleet, key: ResourceKey) -> bool:
     """Whether the name begins with that of a custom resource or workload in the namespace: operators name their objects after it."""
-    inert = _kinds("inert")
+    inert = _listed_kinds("inert")
     return any(
         "." in other.group
         and not other.group.endswith(".k8s.io")
         and not {(other.group, other.kind), (other.group, "*")} & inert
         and (key.name == other.name or key.name.startswith(f"{other.name}-") or key.name.endswith(f"-{other.name}"))
-        for other in fleet.derive(_keys, key.cluster, key.namespace)
+        for other in fleet.derive(_namespace_keys, key.cluster, key.namespace)
     )

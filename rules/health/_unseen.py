@@ -12,7 +12,7 @@ from argolint import App, Object, Resource
 from argolint.patterns import regex
 from argolint.values import annotations_of, dig, maps, parse_time, text_at
 
-from ..shared.age import Patience, judged, overdue
+from ..shared.age import Patience, is_health_counted, is_overdue
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
 """Condition types by which a controller reports success or failure."""
@@ -29,18 +29,23 @@ _PASSES = "the object has been modified; please apply your changes to the latest
 _HALTS = frozenset({"suspend", "suspended", "pause", "paused", "hibernate", "hibernated"})
 
 
-def refused(app: App, resource: Resource, options: Patience) -> Object | None:
+def failed_condition(app: App, resource: Resource, options: Patience) -> Object | None:
     """The condition in which a controller reports, for longer than allowed, that it failed with the present spec; None if there is none."""
-    if "." not in resource.group or resource.hook or not resource.mentions('"False"', "live") or not judged(resource):
+    if (
+        "." not in resource.group
+        or resource.hook
+        or not resource.mentions('"False"', "live")
+        or not is_health_counted(resource)
+    ):
         return None
     if not resource.uid and not any(r.health.status for r in app.resources):
         return None  # neither tree nor list has any health; newer versions keep it in the tree alone
-    if dig(resource.live, "metadata", "deletionTimestamp") or _halted(resource):
+    if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     for condition in maps(resource.live, "status", "conditions"):
-        if _is_failure(condition) and is_of_now(resource, condition):
+        if _is_failure(condition) and is_current(resource, condition):
             since = parse_time(condition.get("lastTransitionTime"))
-            return condition if since and overdue(app, since, options.span) else None
+            return condition if since and is_overdue(app, since, options.span) else None
     return None
 
 
@@ -56,13 +61,13 @@ def _is_failure(condition: Object) -> bool:
     )
 
 
-def is_of_now(resource: Resource, condition: Object) -> bool:
+def is_current(resource: Resource, condition: Object) -> bool:
     generation = dig(resource.live, "metadata", "generation")
-    seen = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
-    return generation in (None, seen)
+    observed = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
+    return generation in (None, observed)
 
 
-def _halted(resource: Resource) -> bool:
+def _is_halted(resource: Resource) -> bool:
     """Whether someone has paused it, by its spec or an annotation such as `strimzi.io/pause-reconciliation`."""
     spec = dig(resource.live, "spec")
     if isinstance(spec, dict) and any(spec.get(field) is True for field in _HALTS):

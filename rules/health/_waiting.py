@@ -8,46 +8,46 @@ from argolint import App, Resource, Want
 from argolint.redaction import excerpt
 from argolint.values import age_text
 
-from ..shared.age import Patience, judged, overdue, waited, waiting_since
+from ..shared.age import Patience, is_health_counted, is_overdue, waited_time, waiting_since
 
 
-def late(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
+def overdue_resources(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
     """Managed objects of the kind that have been Progressing for longer than the option allows."""
     for resource in app.of_kind(kind):
         waits = resource.group in groups and resource.health.status == "Progressing" and resource.live is not None
         if (
             waits
-            and overdue(app, waiting_since(resource), options.span)
-            and (judged(resource) or app.awaits(resource.id))
+            and is_overdue(app, waiting_since(resource), options.span)
+            and (is_health_counted(resource) or app.is_awaiting(resource.id))
         ):
             yield resource
 
 
-def wanted(resources: Iterator[Resource]) -> Iterator[Want]:
+def event_wants(resources: Iterator[Resource]) -> Iterator[Want]:
     """Their Events."""
     return (Want("events", r.id, r.uid) for r in resources if r.uid)
 
 
-def age(app: App, resource: Resource) -> str:
+def waiting_time(app: App, resource: Resource) -> str:
     """How long it has waited, as a text."""
-    span = waited(app, waiting_since(resource))
+    span = waited_time(app, waiting_since(resource))
     return age_text(span) if span else "an unknown time"
 
 
-def warning(app: App, resource: Resource) -> str:
+def newest_warning(app: App, resource: Resource) -> str:
     """The newest Warning Event; empty if there is none or Events could not be read."""
     found = next((e for e in app.events(resource.id, resource.uid) or () if e.type == "Warning"), None)
     return excerpt(f"{found.reason}: {found.message}", 600) if found else ""
 
 
-def events_of(app: App, resource: Resource) -> tuple[str, ...]:
+def waiting_evidence(app: App, resource: Resource) -> tuple[str, ...]:
     """Evidence lines: health, Event, missing answers, and the objects that wait for it."""
     lines = [f"health {resource.health.status} {resource.health.message}".rstrip()]
-    event = warning(app, resource)
+    event = newest_warning(app, resource)
     if event:
         lines.append(event)
     elif app.events(resource.id, resource.uid) is None:
         lines.append("its Events could not be had")
-    if app.awaits(resource.id):
+    if app.is_awaiting(resource.id):
         lines.append("the running operation waits for this object")
     return tuple(lines)

@@ -24,12 +24,12 @@ from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
 from argolint.values.kubernetes import pod_spec
 
-from ..shared.labels import alike
+from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
-from ._addresses import Address, address_of, serves, variables
-from ._ports import Port, declared, of_service
-from ._running import crash_loops, unwell, workloads
-from ._surroundings import in_tree, namesakes, services, shown
+from ._addresses import Address, address_of, has_services, variables
+from ._ports import Port, ports_text, service_ports
+from ._running import is_crash_looping, is_unwell, workloads
+from ._surroundings import has_namesake_owner, is_in_tree, services, shown_object
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -49,23 +49,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     reported = set()
     for resource in app.resources:
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
-            for finding in _of_workload(app, fleet, resource):
+            for finding in _workload_findings(app, fleet, resource):
                 reported.add(resource.id)
                 yield finding
     for resource, nodes in workloads(app):
-        if resource.id not in reported and resource.mentions('"dnsPolicy"') and unwell(resource, nodes):
-            yield from _deaf(app, fleet, resource, nodes)
+        if resource.id not in reported and resource.mentions('"dnsPolicy"') and is_unwell(resource, nodes):
+            yield from _no_cluster_dns_findings(app, fleet, resource, nodes)
 
 
-def _deaf(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> Iterator[Finding]:
+def _no_cluster_dns_findings(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> Iterator[Finding]:
     """Findings for a failing workload that does not use the cluster's DNS: it may read an address from a file or have it in its program."""
-    at, spec = pod_spec(shown(resource))
+    at, spec = pod_spec(shown_object(resource))
     policy = text_at(spec, "dnsPolicy")
     if policy not in ("Default", "None") or spec.get("hostNetwork") or spec.get("hostAliases"):
         return
-    if not any(map(crash_loops, nodes[:1])) and not all(n.health.status == "Progressing" for n in nodes[:1]):
+    if not any(map(is_crash_looping, nodes[:1])) and not all(n.health.status == "Progressing" for n in nodes[:1]):
         return
-    if resource.namespace == "kube-system" or not fleet.derive(serves, app.cluster, resource.namespace):
+    if resource.namespace == "kube-system" or not fleet.derive(has_services, app.cluster, resource.namespace):
         return
     yield Finding(
         message=f"{resource.id} fails, and its dnsPolicy {policy} asks no DNS of the cluster, so it finds no Service by name.",
@@ -75,11 +75,11 @@ def _deaf(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> 
         confidence="possible",
         evidence=(f"{nodes[0].id} is {nodes[0].health.status}; nothing shows whom it calls",),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
-        fixes=(_policy(resource, at, spec),),
+        fixes=(_dns_policy_fix(resource, at, spec),),
     )
 
 
-def _policy(resource: Resource, at: str, spec: Object) -> Fix:
+def _dns_policy_fix(resource: Resource, at: str, spec: Object) -> Fix:
     policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
     op = "replace" if "dnsPolicy" in spec else "add"
     return Fix(
@@ -92,12 +92,12 @@ def _policy(resource: Resource, at: str, spec: Object) -> Fix:
     )
 
 
-def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
-    obj = shown(resource)
+def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
+    obj = shown_object(resource)
     at, spec = pod_spec(obj)
     if not spec or spec.get("hostAliases") or dig(spec, "dnsConfig", "searches"):
         return
-    blind = _blind(spec)
+    blind = _no_cluster_dns_reason(spec)
     reported = False
     for variable in variables(obj):
         pointer, name, value = variable.pointer, variable.name, variable.value
@@ -105,17 +105,23 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
         if address is None or is_hidden(address.host, obj, pointer):
             continue
         key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
-        there = app.resource(key) is not None or fleet.owners(key) or in_tree(app, "Service", key.namespace, key.name)
+        there = (
+            app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name)
+        )
         if there and blind and not reported:
             reported = True
-            yield _unresolved(app, resource, at, spec, pointer, address, blind)
-        elif there and not blind and (ports := _lacking(app, address)):
-            yield _closed(app, resource, pointer, name, value, address, ports)
-        elif not there and not namesakes(app, fleet, key) and (near := _near(app, fleet, key, address)) is not None:
-            yield _missing(app, resource, pointer, name, value, address, near)
+            yield _dns_finding(app, resource, at, spec, pointer, address, blind)
+        elif there and not blind and (ports := _other_ports(app, address)):
+            yield _port_finding(app, resource, pointer, name, value, address, ports)
+        elif (
+            not there
+            and not has_namesake_owner(app, fleet, key)
+            and (near := _near_service(app, fleet, key, address)) is not None
+        ):
+            yield _missing_service_finding(app, resource, pointer, name, value, address, near)
 
 
-def _blind(spec: Object) -> str:
+def _no_cluster_dns_reason(spec: Object) -> str:
     """The reason why the pods do not use the cluster's DNS; empty if they do."""
     policy = text_at(spec, "dnsPolicy") or "ClusterFirst"
     if policy == "Default":
@@ -123,37 +129,37 @@ def _blind(spec: Object) -> str:
     return "hostNetwork, dnsPolicy ClusterFirst" if policy == "ClusterFirst" and spec.get("hostNetwork") is True else ""
 
 
-def _near(app: App, fleet: Fleet, key: ResourceKey, address: Address) -> ResourceKey | None:
+def _near_service(app: App, fleet: Fleet, key: ResourceKey, address: Address) -> ResourceKey | None:
     """The Service that is probably meant: with nearly this name and the port, or with exactly this name in another namespace."""
-    if not fleet.derive(serves, key.cluster, key.namespace):
+    if not fleet.derive(has_services, key.cluster, key.namespace):
         return None
     elsewhere = []
     for other in fleet.of_kind(key.cluster, "", "Service"):
         if other.namespace == key.namespace:
-            ports = _ports(app, other)
+            ports = _service_port_numbers(app, other)
             offers = address.port in ports if address.port and ports else None
-            if offers is not False and alike(other.name, key.name, within=bool(offers)):
+            if offers is not False and is_similar_name(other.name, key.name, within=bool(offers)):
                 return other
         elif other.name == key.name:
             elsewhere.append(other)
     return elsewhere[0] if len(elsewhere) == 1 else None
 
 
-def _ports(app: App, service: ResourceKey) -> frozenset[int]:
+def _service_port_numbers(app: App, service: ResourceKey) -> frozenset[int]:
     found = next((m for m in services(app, service.namespace) if m.id.name == service.name), None)
-    return frozenset(p.number for p in of_service(found.spec)) if found else frozenset()
+    return frozenset(p.number for p in service_ports(found.spec)) if found else frozenset()
 
 
-def _lacking(app: App, address: Address) -> Sequence[Port]:
+def _other_ports(app: App, address: Address) -> Sequence[Port]:
     """The ports of the Service if the wanted one is missing; none for headless and ExternalName ones."""
     found = next((m for m in services(app, address.namespace) if m.id.name == address.service), None)
     if found is None or not address.port or dig(found.spec, "clusterIP") == "None" or not dig(found.spec, "selector"):
         return ()
-    ports = of_service(found.spec)
+    ports = service_ports(found.spec)
     return () if any(p.number == address.port for p in ports) else ports
 
 
-def _closed(
+def _port_finding(
     app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, ports: Sequence[Port]
 ) -> Finding:
     only = ports[0] if len(ports) == 1 else None
@@ -161,7 +167,7 @@ def _closed(
     patch = Edit("json-patch", [{"op": "replace", "path": pointer, "value": fixed}])
     where = str(resource.id)
     return Finding(
-        message=f"{resource.id} calls {address.host}:{address.port} by {name}, but Service {address.service} has {declared(ports)}, so its calls fail.",
+        message=f"{resource.id} calls {address.host}:{address.port} by {name}, but Service {address.service} has {ports_text(ports)}, so its calls fail.",
         at=Location(app.ref, resource.id, pointer),
         cause="port",
         fixes=(
@@ -173,13 +179,13 @@ def _closed(
                 "Call a port that the Service has",
                 "manifest",
                 where,
-                Edit("text", f"name one of {declared(ports)} at {pointer}\n"),
+                Edit("text", f"name one of {ports_text(ports)} at {pointer}\n"),
             ),
         ),
     )
 
 
-def _missing(
+def _missing_service_finding(
     app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, near: ResourceKey
 ) -> Finding:
     other = app.resource(near)
@@ -213,17 +219,17 @@ def _missing(
     )
 
 
-def _unresolved(
+def _dns_finding(
     app: App, resource: Resource, at: str, spec: Object, pointer: str, address: Address, blind: str
 ) -> Finding:
-    there = "dnsPolicy" in spec
+    has_policy = "dnsPolicy" in spec
     return Finding(
         message=f"{resource.id} calls Service {address.host}, but asks the node's DNS ({blind}), which knows no Services, so its calls fail.",
-        at=Location(app.ref, resource.id, f"{at}/dnsPolicy" if there else at),
+        at=Location(app.ref, resource.id, f"{at}/dnsPolicy" if has_policy else at),
         cause="dns",
         confidence="likely",
         evidence=(f"the address is at {pointer}",),
-        fixes=(_policy(resource, at, spec),),
+        fixes=(_dns_policy_fix(resource, at, spec),),
     )
 
 

@@ -43,26 +43,31 @@ from argolint.values import annotations_of, dig, mapping, sh, text_at, texts
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.quantities import amount
 
-from ..shared.age import Patience, overdue, waiting_since
-from ..shared.labels import alike, label_selector, labels_at
+from ..shared.age import Patience, is_overdue, waiting_since
+from ..shared.labels import is_similar_name, label_selector, labels_at
 
 _LEGACY = "volume.beta.kubernetes.io/storage-class"
 _PEERS = 20
 _VOLUMES = 200
 
 
-def _waiting(app: App, options: Patience) -> Iterator[Resource]:
+def _waiting_claims(app: App, options: Patience) -> Iterator[Resource]:
     for claim in app.of_kind("PersistentVolumeClaim", ""):
         bound = dig(claim.live, "status", "phase") == "Bound" or claim.health.status not in ("Progressing", "Degraded")
-        if claim.live is not None and not bound and not claim.hook and overdue(app, waiting_since(claim), options.span):
+        if (
+            claim.live is not None
+            and not bound
+            and not claim.hook
+            and is_overdue(app, waiting_since(claim), options.span)
+        ):
             yield claim
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of waiting claims, and the volumes that other applications manage."""
-    waiting = [claim for claim in _waiting(app, options) if claim.uid]
+    waiting = [claim for claim in _waiting_claims(app, options) if claim.uid]
     yield from (Want("events", claim.id, claim.uid) for claim in waiting)
-    if not any(_static(app, claim) for claim in waiting):
+    if not any(_needs_existing_volume(app, claim) for claim in waiting):
         return
     keys = fleet.of_kind(app.cluster, "", "PersistentVolume")
     for key in keys if len(keys) <= _PEERS else ():
@@ -73,8 +78,10 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each claim."""
-    for claim in _waiting(app, options):
-        found = _class_missing(app, fleet, claim) or (_nearest(app, claim) if _static(app, claim) else None)
+    for claim in _waiting_claims(app, options):
+        found = _missing_class(app, fleet, claim) or (
+            _nearest_volume(app, claim) if _needs_existing_volume(app, claim) else None
+        )
         if found is not None:
             yield _finding(app, claim, found)
 
@@ -82,7 +89,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 _NO_MAKER = regex(r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found", re.IGNORECASE)
 
 
-def _static(app: App, claim: Resource) -> bool:
+def _needs_existing_volume(app: App, claim: Resource) -> bool:
     """Whether nothing creates a volume for it, by its controller's message: then only existing volumes count."""
     return any(_NO_MAKER.search(event.message) for event in app.events(claim.id, claim.uid) or ())
 
@@ -94,7 +101,7 @@ class _Misfit:
     cause: str
     pointer: str
     asked: str
-    there: str
+    offered: str
     other: ResourceId | None
 
 
@@ -104,12 +111,12 @@ def _class_of(obj: Object) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def _class_missing(app: App, fleet: Fleet, claim: Resource) -> _Misfit | None:
+def _missing_class(app: App, fleet: Fleet, claim: Resource) -> _Misfit | None:
     name = _class_of(claim.live or claim.any)
     known = [key.name for key in fleet.of_kind(app.cluster, "storage.k8s.io", "StorageClass")]
     if not name or name in known:
         return None
-    near = next((other for other in known if alike(other, name, within=True)), None)
+    near = next((other for other in known if is_similar_name(other, name, within=True)), None)
     if near is None:
         return None
     other = ResourceId("storage.k8s.io", "StorageClass", "", near, "", app.cluster)
@@ -125,7 +132,7 @@ def _volumes(app: App) -> Iterator[Resource]:
     )
 
 
-def _nearest(app: App, claim: Resource) -> _Misfit | None:
+def _nearest_volume(app: App, claim: Resource) -> _Misfit | None:
     """The volume with only one mismatch; None if there is none, or if one fits (then the controller has not bound it yet)."""
     found = []
     for volume in list(_volumes(app))[:_VOLUMES]:
@@ -145,8 +152,8 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
     spec, offer, id_ = mapping(asks, "spec"), mapping(has, "spec"), volume.id
     holder = mapping(offer, "claimRef")
     if holder and (text_at(holder, "namespace"), text_at(holder, "name")) != (claim.namespace, claim.name):
-        by = f"{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
-        yield _Misfit("occupied", "", "a free volume", f"a binding to claim {by}", id_)
+        holder_name = f"{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
+        yield _Misfit("occupied", "", "a free volume", f"a binding to claim {holder_name}", id_)
     if text_at(spec, "volumeName") not in ("", volume.name):
         yield _Misfit("occupied", "/spec/volumeName", f"volume {text_at(spec, 'volumeName')}", "another name", id_)
     if (_class_of(asks) or "") != (_class_of(has) or ""):
@@ -169,9 +176,15 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
     selector = label_selector(spec.get("selector")) if spec.get("selector") else None
     labels = labels_at(mapping(has, "metadata"))
     if selector is not None and not selector.matches(labels):
-        asked = ", ".join(f"{k}={v}" for k, v in sorted(selector.equal.items()))
-        there = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())[:4])
-        yield _Misfit("selector", "/spec/selector", f"selector {asked or '(expressions)'}", there or "no labels", id_)
+        wanted_labels = ", ".join(f"{k}={v}" for k, v in sorted(selector.equal.items()))
+        volume_labels = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())[:4])
+        yield _Misfit(
+            "selector",
+            "/spec/selector",
+            f"selector {wanted_labels or '(expressions)'}",
+            volume_labels or "no labels",
+            id_,
+        )
     if (text_at(spec, "volumeMode") or "Filesystem") != (text_at(offer, "volumeMode") or "Filesystem"):
         yield _Misfit(
             "class", "/spec/volumeMode", "another volume mode", text_at(offer, "volumeMode") or "Filesystem", id_
@@ -181,7 +194,7 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
 def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
     other = found.other
     name = f"{other.kind} {other.name}" if other else ""
-    has = "is there" if found.cause == "no-class" else f"has {excerpt(found.there, 120)}"
+    has = "is there" if found.cause == "no-class" else f"has {excerpt(found.offered, 120)}"
     users = [
         n
         for n in app.nodes

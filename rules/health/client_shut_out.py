@@ -29,9 +29,9 @@ from argolint.values.kubernetes import pod_spec
 from ..shared.labels import Selector, label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
 from ._addresses import Address, address_of, variables
-from ._ports import number_or_name, of_pods
-from ._selecting import by_label
-from ._surroundings import Member, services, shown
+from ._ports import number_or_name, pod_ports
+from ._selecting import members_by_label
+from ._surroundings import Member, services, shown_object
 
 _GROUP = "networking.k8s.io"
 _DNS = 53
@@ -43,7 +43,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _CallEnd:
     """One end of a call: labels and namespace of the pods."""
 
     labels: Mapping[str, str]
@@ -58,7 +58,7 @@ class _Call:
     pointer: str
     variable: str
     address: Address
-    source: _End
+    source: _CallEnd
     target: Member
     port: int
     protocol: str
@@ -70,7 +70,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     reported: set[tuple[object, str]] = set()
     for call in _calls(app, fleet):
-        for cause, policy in _closed(app, fleet, call):
+        for cause, policy in _closing_policies(app, fleet, call):
             if (call.client.id, cause) not in reported:
                 reported.add((call.client.id, cause))
                 yield _finding(app, call, cause, policy)
@@ -78,7 +78,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _policies(app: App) -> Iterator[Resource]:
     for resource in app.of_kind("NetworkPolicy", _GROUP):
-        if shown(resource) and not resource.requires_pruning and resource.namespace:
+        if shown_object(resource) and not resource.requires_pruning and resource.namespace:
             yield resource
 
 
@@ -86,75 +86,78 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
     for resource in app.resources:
         if not resource.namespace or resource.requires_pruning or not resource.mentions('"env"'):
             continue
-        obj = shown(resource)
+        obj = shown_object(resource)
         at, spec = pod_spec(obj)
         if not spec or spec.get("hostNetwork") is True:
             continue
         labels = labels_at(mapping(get(obj, at.removesuffix("/spec"), {}), "metadata"))
-        source = _End(labels, resource.namespace)
+        source = _CallEnd(labels, resource.namespace)
         for variable in variables(obj):
             address = address_of(variable, resource.namespace, fleet, app.cluster)
             if address is not None and not is_hidden(address.host, obj, variable.pointer):
-                yield from _to(app, resource, variable.pointer, variable.name, address, source)
+                yield from _calls_to_service(app, resource, variable.pointer, variable.name, address, source)
 
 
-def _to(app: App, client: Resource, pointer: str, name: str, address: Address, source: _End) -> Iterator[_Call]:
+def _calls_to_service(
+    app: App, client: Resource, pointer: str, name: str, address: Address, source: _CallEnd
+) -> Iterator[_Call]:
     """The calls to the pods behind the Service, each with the pods' port."""
-    service, targets = app.derive(_behind, address.namespace).get(address.service, (None, ()))
+    service, targets = app.derive(_pods_behind_services, address.namespace).get(address.service, (None, ()))
     if service is None:
         return
     listed = maps(service.spec, "ports")
     entry = next((p for p in listed if p.get("port") == address.port), listed[0] if len(listed) == 1 else None)
     for target in targets:
         if target.id != client.id and target.spec.get("hostNetwork") is not True:
-            port = _port(entry, target) if entry else 0
+            port = _target_port(entry, target) if entry else 0
             protocol = text_at(entry, "protocol") or "TCP"
             yield _Call(client, pointer, name, address, source, target, port, protocol)
 
 
-def _behind(app: App, namespace: str) -> Mapping[str, tuple[Member, Sequence[Member]]]:
+def _pods_behind_services(app: App, namespace: str) -> Mapping[str, tuple[Member, Sequence[Member]]]:
     """The Services of a namespace by name, each with the pods that it selects."""
     found = {}
     for service in services(app, namespace):
         selector = plain_selector(dig(service.spec, "selector"))
         if selector is not None and selector.equal:
-            near = app.derive(by_label, namespace, "pods").get(next(iter(selector.equal.items())), ())
+            near = app.derive(members_by_label, namespace, "pods").get(next(iter(selector.equal.items())), ())
             found[service.id.name] = (service, tuple(m for m in near if selector.matches(m.labels)))
     return found
 
 
-def _port(entry: Object, target: Member) -> int:
+def _target_port(entry: Object, target: Member) -> int:
     number, name = number_or_name(entry.get("targetPort") or entry.get("port"))
-    return number or next((p.number for p in of_pods(target.spec) if p.name == name), 0)
+    return number or next((p.number for p in pod_ports(target.spec) if p.name == name), 0)
 
 
-def _closed(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource]]:
+def _closing_policies(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource]]:
     """The causes, each with a policy that selects the pods and admits nothing of the call."""
-    target = _End(call.target.labels, call.target.id.namespace)
-    into = _guarding(app, target, "Ingress")
+    target = _CallEnd(call.target.labels, call.target.id.namespace)
+    into = _restricting_policies(app, target, "Ingress")
     admitted = any(_admits(app, p, rule, "from", call.source, call) for p in into for rule in _rules(p, "ingress"))
-    if into and not admitted and _alone(app, fleet, target.namespace):
+    if into and not admitted and _has_only_own_policies(app, fleet, target.namespace):
         yield "ingress", into[0]
-    out = _guarding(app, call.source, "Egress")
-    if out and _alone(app, fleet, call.source.namespace):
-        rules = [(p, rule) for p in out for rule in _rules(p, "egress")]
+    egress = _restricting_policies(app, call.source, "Egress")
+    if egress and _has_only_own_policies(app, fleet, call.source.namespace):
+        rules = [(p, rule) for p in egress for rule in _rules(p, "egress")]
         if not any(_admits(app, p, rule, "to", target, call) for p, rule in rules):
-            yield "egress", out[0]
-        elif not any(_resolves(rule) for _, rule in rules):
-            yield "dns", out[0]
+            yield "egress", egress[0]
+        elif not any(_admits_dns(rule) for _, rule in rules):
+            yield "dns", egress[0]
 
 
-def _alone(app: App, fleet: Fleet, namespace: str) -> bool:
+def _has_only_own_policies(app: App, fleet: Fleet, namespace: str) -> bool:
     """Whether all policies in the namespace are this application's NetworkPolicies, with none of another application or product."""
     return not any(
         key.kind.endswith("NetworkPolicy") and (key.group != _GROUP or app.resource(key) is None)
         for key in fleet.in_namespace(app.cluster, namespace)
     ) and not any(
-        key.group != _GROUP and key.kind.endswith("NetworkPolicy") for key in fleet.derive(_of_clusters, app.cluster)
+        key.group != _GROUP and key.kind.endswith("NetworkPolicy")
+        for key in fleet.derive(_cluster_policies, app.cluster)
     )
 
 
-def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
+def _cluster_policies(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
     """The cluster-scoped policies of a cluster."""
     kinds = (
         ("policy.networking.k8s.io", "AdminNetworkPolicy"),
@@ -166,20 +169,20 @@ def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
     return tuple(key for group, kind in kinds for key in fleet.of_kind(cluster, group, kind))
 
 
-def _guarding(app: App, end: _End, direction: str) -> Sequence[Resource]:
+def _restricting_policies(app: App, end: _CallEnd, direction: str) -> Sequence[Resource]:
     """The policies that restrict these pods in this direction."""
-    index = app.derive(_by_pair, end.namespace, direction)
+    index = app.derive(_policies_by_label, end.namespace, direction)
     near = (each for pair in (None, *end.labels.items()) for each in index.get(pair, ()))
     return [policy for policy, selector in near if selector.matches(end.labels)]
 
 
-def _by_pair(
+def _policies_by_label(
     app: App, namespace: str, direction: str
 ) -> Mapping[tuple[str, str] | None, Sequence[tuple[Resource, Selector]]]:
     """The policies of a namespace by a label of their selector; None for those without one, such as an empty podSelector."""
     found: dict[tuple[str, str] | None, list[tuple[Resource, Selector]]] = defaultdict(list)
     for policy in _policies(app):
-        spec = mapping(shown(policy), "spec")
+        spec = mapping(shown_object(policy), "spec")
         types = items(spec, "policyTypes") or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
         selector = label_selector(spec.get("podSelector"))
         odd = not isinstance(spec.get("policyTypes"), list | None)
@@ -189,16 +192,16 @@ def _by_pair(
 
 
 def _rules(policy: Resource, direction: str) -> Sequence[Object]:
-    return maps(mapping(shown(policy), "spec"), direction)
+    return maps(mapping(shown_object(policy), "spec"), direction)
 
 
-def _admits(app: App, policy: Resource, rule: Object, field: str, end: _End, call: _Call) -> bool:
+def _admits(app: App, policy: Resource, rule: Object, field: str, end: _CallEnd, call: _Call) -> bool:
     """Whether the rule admits the call, or may do so; no peers means all peers, and no ports all ports."""
     peers = maps(rule, field)
-    return (not peers or any(_is_peer(app, policy, peer, end) for peer in peers)) and _on_port(rule, call)
+    return (not peers or any(_may_be_peer(app, policy, peer, end) for peer in peers)) and _is_on_port(rule, call)
 
 
-def _is_peer(app: App, policy: Resource, peer: Object, end: _End) -> bool:
+def _may_be_peer(app: App, policy: Resource, peer: Object, end: _CallEnd) -> bool:
     if peer.get("ipBlock") is not None:
         return True
     chosen, space = peer.get("podSelector"), peer.get("namespaceSelector")
@@ -208,10 +211,10 @@ def _is_peer(app: App, policy: Resource, peer: Object, end: _End) -> bool:
             return False
     if space is None:
         return policy.namespace == end.namespace
-    return _is_space(app, space, end.namespace)
+    return _may_be_namespace(app, space, end.namespace)
 
 
-def _is_space(app: App, chosen: Json, namespace: str) -> bool:
+def _may_be_namespace(app: App, chosen: Json, namespace: str) -> bool:
     """Whether a namespaceSelector may match the namespace; unknown labels may be there."""
     selector = label_selector(chosen)
     if selector is None:
@@ -220,34 +223,36 @@ def _is_space(app: App, chosen: Json, namespace: str) -> bool:
     known = {"kubernetes.io/metadata.name": namespace}
     if found is not None:
         return selector.matches({**labels_at(mapping(found.live or found.any, "metadata")), **known})
-    asked = {key: value for key, value in selector.equal.items() if key in known}
-    return all(known[key] == value for key, value in asked.items())
+    known_labels = {key: value for key, value in selector.equal.items() if key in known}
+    return all(known[key] == value for key, value in known_labels.items())
 
 
-def _on_port(rule: Object, call: _Call) -> bool:
+def _is_on_port(rule: Object, call: _Call) -> bool:
     ports = maps(rule, "ports")
-    return not ports or call.port == 0 or any(_is_port(p, call.port, call.protocol, call.target.spec) for p in ports)
+    return (
+        not ports or call.port == 0 or any(_admits_port(p, call.port, call.protocol, call.target.spec) for p in ports)
+    )
 
 
-def _is_port(entry: Object, port: int, protocol: str, spec: Object) -> bool:
+def _admits_port(entry: Object, port: int, protocol: str, spec: Object) -> bool:
     if (text_at(entry, "protocol") or "TCP") != protocol:
         return False
     number, name = number_or_name(entry.get("port"))
     if name:
-        return any(p.name == name and p.number == port for p in of_pods(spec))
+        return any(p.name == name and p.number == port for p in pod_ports(spec))
     end = entry.get("endPort")
     return number in (0, port) or (isinstance(end, int) and number <= port <= end)
 
 
-def _resolves(rule: Object) -> bool:
+def _admits_dns(rule: Object) -> bool:
     """Whether the rule admits packets to a DNS of the cluster, in another namespace or at an address of its own."""
     ports, peers = maps(rule, "ports"), maps(rule, "to")
-    asked = not ports or any(
-        _is_port(p, _DNS, protocol, {}) or number_or_name(p.get("port"))[1]
+    is_dns_port = not ports or any(
+        _admits_port(p, _DNS, protocol, {}) or number_or_name(p.get("port"))[1]
         for p in ports
         for protocol in ("UDP", "TCP")
     )
-    return asked and (not peers or any("namespaceSelector" in p or "ipBlock" in p for p in peers))
+    return is_dns_port and (not peers or any("namespaceSelector" in p or "ipBlock" in p for p in peers))
 
 
 def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
@@ -272,7 +277,13 @@ def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
         ),
         related=(Related(app.ref, call.client.id, call.pointer, "dependent"),),
         fixes=(
-            Fix(_title(cause, call), "manifest", str(policy.id), Edit("yaml", _rule(cause, call)), resource=policy.id),
+            Fix(
+                _title(cause, call),
+                "manifest",
+                str(policy.id),
+                Edit("yaml", _rule_yaml(cause, call)),
+                resource=policy.id,
+            ),
         ),
     )
 
@@ -285,13 +296,13 @@ def _title(cause: str, call: _Call) -> str:
     }[cause]
 
 
-def _rule(cause: str, call: _Call) -> str:
+def _rule_yaml(cause: str, call: _Call) -> str:
     if cause == "dns":
         return (
             "egress:      # next to the rules that are there\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
             "  ports:\n  - {protocol: UDP, port: 53}\n  - {protocol: TCP, port: 53}\n"
         )
-    other = call.source if cause == "ingress" else _End(call.target.labels, call.target.id.namespace)
+    other = call.source if cause == "ingress" else _CallEnd(call.target.labels, call.target.id.namespace)
     labels = dict(sorted(other.labels.items())[:4])
     own = call.target.id.namespace if cause == "ingress" else call.source.namespace
     space = (

@@ -27,7 +27,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
-from ..shared.age import Patience, overdue
+from ..shared.age import Patience, is_overdue
 
 _NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
@@ -56,15 +56,15 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if _NOT_OF_METRICS.search(message):
             continue
         lasting = bool(_WRITTEN.search(message) or _NO_API.search(message) or _NO_REQUEST.search(message))
-        old = overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
-        if lasting or old or _failed_the_sync(app, hpa):
-            said = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
-            yield resolved(_finding(app, hpa, condition, message), said)
+        old = is_overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
+        if lasting or old or _has_failed_the_sync(app, hpa):
+            complaint = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
+            yield resolved(_finding(app, hpa, condition, message), complaint)
         elif hpa.health.status == "Degraded":
-            yield _late(app, hpa, condition, message)
+            yield _late_metrics_finding(app, hpa, condition, message)
 
 
-def _failed_the_sync(app: App, hpa: Resource) -> bool:
+def _has_failed_the_sync(app: App, hpa: Resource) -> bool:
     """True if the last operation ended after the autoscaler turned Degraded; late metrics cannot undo that."""
     operation = app.operation
     return operation is not None and operation.failed and operation.degraded(hpa.id)
@@ -79,7 +79,7 @@ def _conditions(hpa: Resource) -> tuple[Object, ...]:
     return tuple(c for c in decoded if isinstance(c, dict)) if isinstance(decoded, list) else ()
 
 
-def _late(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
+def _late_metrics_finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
     return Finding(
         message=f"{hpa.id} has no metrics yet, as is usual for a minute or two after pods start.",
         at=Location(app.ref, hpa.id),

@@ -27,7 +27,7 @@ from argolint.values.knowledge import load
 
 from ..shared.age import Patience
 from ._meaning import facts_of, of_kind
-from ._waiting import age, events_of, late, wanted, warning
+from ._waiting import event_wants, newest_warning, overdue_resources, waiting_evidence, waiting_time
 
 _CLASS = "kubernetes.io/ingress.class"
 _GROUPS = ("networking.k8s.io", "extensions")
@@ -35,16 +35,16 @@ _GROUPS = ("networking.k8s.io", "extensions")
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of the waiting Ingresses."""
-    return wanted(_waiting(app, options))
+    return event_wants(_waiting_ingresses(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each Ingress."""
-    for ingress in _waiting(app, options):
-        named = _class(ingress)
+    for ingress in _waiting_ingresses(app, options):
+        named = _class_name(ingress)
         classes = fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass")
         known = sorted(k.name for k in classes)
-        event = warning(app, ingress)
+        event = newest_warning(app, ingress)
         of_class = f"of class {named}" if named else "without a class"
         why = (
             f'"{telling(event)}"'
@@ -60,30 +60,30 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             ),
             confidence="proven" if event else "likely",
             evidence=(
-                f"status.loadBalancer.ingress is empty for {age(app, ingress)}",
+                f"status.loadBalancer.ingress is empty for {waiting_time(app, ingress)}",
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
-                *events_of(app, ingress),
+                *waiting_evidence(app, ingress),
             ),
             fixes=of_kind(ingress, event) or advice(__package__, "ingress-no-address", facts_of(ingress))
             if event
-            else tuple(_fixes(ingress, named, known, _served(app, fleet, classes))),
+            else tuple(_fixes(ingress, named, known, _served_classes(app, fleet, classes))),
             explains=(Symptom.health(ingress.id),),
-            follows=() if event else (_unserved(app, of_class),),
+            follows=() if event else (_no_controller_cause(app, of_class),),
         )
 
 
-def _unserved(app: App, of_class: str) -> Follows:
+def _no_controller_cause(app: App, of_class: str) -> Follows:
     title = f"No controller gives Ingresses {of_class} of cluster {app.cluster} an address."
     return Follows.common(title, "ingresses", app.cluster, of_class)
 
 
-def _waiting(app: App, options: Patience) -> Iterator[Resource]:
-    for ingress in late(app, options, "Ingress", *_GROUPS):
-        if not _addressed(ingress) and not dig(ingress.live, "metadata", "deletionTimestamp"):
+def _waiting_ingresses(app: App, options: Patience) -> Iterator[Resource]:
+    for ingress in overdue_resources(app, options, "Ingress", *_GROUPS):
+        if not _has_address(ingress) and not dig(ingress.live, "metadata", "deletionTimestamp"):
             yield ingress
 
 
-def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:
+def _class_fixes(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:
     """Fixes that name a class: without one, only a default class, or a controller for such Ingresses, serves it."""
     if len(served) == 1:
         yield Fix(
@@ -105,35 +105,38 @@ def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Itera
     )
 
 
-def _served(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> list[str]:
+def _served_classes(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> list[str]:
     """The classes with a controller: it gave another Ingress of the application an address, or the class comes with it.
 
     A class alone may be a leftover. It counts only if its application also has a workload.
     """
-    seen = {c for other in app.of_kind("Ingress") if (c := _class(other)) and _addressed(other)}
-    return sorted(seen or {key.name for key in classes if any(map(_runs, _bringing(fleet, key)))})
+    addressed = {c for other in app.of_kind("Ingress") if (c := _class_name(other)) and _has_address(other)}
+    return sorted(
+        addressed
+        or {key.name for key in classes if any(map(_has_controller_workload, _bringing_applications(fleet, key)))}
+    )
 
 
-def _bringing(fleet: Fleet, key: ResourceKey) -> Iterator[App]:
+def _bringing_applications(fleet: Fleet, key: ResourceKey) -> Iterator[App]:
     return (fleet.by_ref[ref] for ref in fleet.owners(key))
 
 
-def _runs(app: App) -> bool:
+def _has_controller_workload(app: App) -> bool:
     return any(row.kind in ("Deployment", "DaemonSet") and row.group == "apps" for row in app.rows)
 
 
-def _class(ingress: Resource) -> str:
+def _class_name(ingress: Resource) -> str:
     named = dig(ingress.live, "spec", "ingressClassName") or annotations_of(ingress.live).get(_CLASS)
     return str(named or "")
 
 
-def _addressed(ingress: Resource) -> bool:
+def _has_address(ingress: Resource) -> bool:
     return bool(items(ingress.live, "status", "loadBalancer", "ingress"))
 
 
 def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -> Iterator[Fix]:
     if not named:
-        yield from _name_class(ingress, known, served)
+        yield from _class_fixes(ingress, known, served)
     elif len(served) == 1 and named not in known and named not in served:
         yield Fix(
             f"Name a class that a controller serves: {served[0]}",

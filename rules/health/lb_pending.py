@@ -23,18 +23,18 @@ from argolint.values import dig, get, items, text_at
 
 from ..shared.age import Patience
 from ._meaning import facts_of, of_kind
-from ._waiting import age, events_of, late, wanted, warning
+from ._waiting import event_wants, newest_warning, overdue_resources, waiting_evidence, waiting_time
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of the waiting Services."""
-    return wanted(_waiting(app, options))
+    return event_wants(_waiting_services(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each Service."""
-    for service in _waiting(app, options):
-        event = warning(app, service)
+    for service in _waiting_services(app, options):
+        event = newest_warning(app, service)
         load_class = dig(service.live, "spec", "loadBalancerClass")
         of_class = f" of class {load_class}" if load_class else ""
         why = f'"{telling(event)}"' if event else f"no controller{of_class} gives it one"
@@ -42,23 +42,26 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             message=f"{service.id} of type LoadBalancer has no address: {why}.",
             at=Location(app.ref, service.id, "/spec/type"),
             confidence="proven" if event else "likely",
-            evidence=(f"status.loadBalancer.ingress is empty for {age(app, service)}", *events_of(app, service)),
+            evidence=(
+                f"status.loadBalancer.ingress is empty for {waiting_time(app, service)}",
+                *waiting_evidence(app, service),
+            ),
             fixes=tuple(_fixes(service, event)),
             explains=(Symptom.health(service.id),),
-            follows=() if event else (_unserved(app, of_class),),
+            follows=() if event else (_no_controller_cause(app, of_class),),
         )
 
 
-def _unserved(app: App, of_class: str) -> Follows:
+def _no_controller_cause(app: App, of_class: str) -> Follows:
     title = f"No controller gives load balancers{of_class} of cluster {app.cluster} an address."
     return Follows.common(title, "load-balancers", app.cluster, of_class)
 
 
-def _waiting(app: App, options: Patience) -> Iterator[Resource]:
-    for service in late(app, options, "Service", ""):
+def _waiting_services(app: App, options: Patience) -> Iterator[Resource]:
+    for service in overdue_resources(app, options, "Service", ""):
         served = items(service.live, "status", "loadBalancer", "ingress")
-        going = dig(service.live, "metadata", "deletionTimestamp")
-        if dig(service.live, "spec", "type") == "LoadBalancer" and not served and not going:
+        deleted_at = dig(service.live, "metadata", "deletionTimestamp")
+        if dig(service.live, "spec", "type") == "LoadBalancer" and not served and not deleted_at:
             yield service
 
 

@@ -31,12 +31,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for kind in _KINDS:
         for resource in app.of_kind(kind, "apps"):
             if dig(resource.live, "spec", "updateStrategy", "type") == "OnDelete":
-                old, total = _old(resource)
+                old, total = _old_and_wanted_pods(resource)
                 if old > 0:
                     yield _finding(app, resource, old, total)
 
 
-def _old(resource: Resource) -> tuple[int, int]:
+def _old_and_wanted_pods(resource: Resource) -> tuple[int, int]:
     """(pods of an older revision, wanted pods), from the object's own status."""
     status = mapping(resource.live, "status")
     if resource.kind == "DaemonSet":

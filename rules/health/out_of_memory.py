@@ -38,7 +38,16 @@ from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 
 from ..shared.pods import status_reason
-from ._running import crash_loops, ends, events, live, live_wants, restarts, unwell, workloads
+from ._running import (
+    container_ends,
+    is_crash_looping,
+    is_unwell,
+    live_pod,
+    live_pod_wants,
+    pod_warnings,
+    restarts,
+    workloads,
+)
 
 _KILLED = regex(r"OOM-?killed", re.IGNORECASE)
 
@@ -46,30 +55,30 @@ _KILLED = regex(r"OOM-?killed", re.IGNORECASE)
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The state of a restarting pod, and Events of pods that do not start."""
     for resource, nodes in workloads(app):
-        if any(crash_loops(n) for n in nodes[:1]):
-            yield from live_wants(nodes)
-        if unwell(resource, nodes):
+        if any(is_crash_looping(n) for n in nodes[:1]):
+            yield from live_pod_wants(nodes)
+        if is_unwell(resource, nodes):
             yield from (Want("events", node.id, node.uid) for node in nodes)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload."""
     for resource, nodes in workloads(app):
-        if (killed := _killed(app, nodes)) is not None:
+        if (killed := _killed_container(app, nodes)) is not None:
             yield _finding(app, resource, nodes, *killed)
 
 
-def _killed(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
+def _killed_container(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
     """(container, evidence) of a killed one; the container is empty if the text does not name it."""
-    if (found := live(app, nodes)) is not None:
+    if (found := live_pod(app, nodes)) is not None:
         node, pod = found
-        for name, end in ends(pod):
+        for name, end in container_ends(pod):
             if end.get("reason") == "OOMKilled":
                 return name, f"{node.id}: container {name} ended with OOMKilled, exit code {number_at(end, 'exitCode')}"
     for node in nodes:
         if status_reason(node).removeprefix("Init:") == "OOMKilled":
             return "", f"{node.id} is shown as OOMKilled"
-    for node, event in events(app, nodes):
+    for node, event in pod_warnings(app, nodes):
         if _KILLED.search(event.message) and event.reason != "SystemOOM":
             return "", f"{node.id}: {event.reason}: the container was OOM-killed"
     return None
@@ -77,8 +86,8 @@ def _killed(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
 
 def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evidence: str) -> Finding:
     obj = resource.live or resource.any
-    at, limit, name = _limit(obj, name)
-    shown = unwell(resource, nodes)
+    at, limit, name = _memory_limit(obj, name)
+    shown = is_unwell(resource, nodes)
     kept = f"at its limit of {limit}" if limit else "by its node"
     times = restarts(nodes[0])
     return Finding(
@@ -107,10 +116,10 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
     )
 
 
-def _limit(obj: Object, name: str) -> tuple[str, str, str]:
+def _memory_limit(obj: Object, name: str) -> tuple[str, str, str]:
     """(pointer, memory limit, name) of the container with this name, or of the only one; an empty pointer if there is neither."""
-    all_ = list(containers(obj))
-    chosen = [(at, c) for at, c in all_ if c.get("name") == name] or (all_ if len(all_) == 1 else [])
+    listed = list(containers(obj))
+    chosen = [(at, c) for at, c in listed if c.get("name") == name] or (listed if len(listed) == 1 else [])
     if not chosen:
         return "", "", name or "of a pod"
     at, container = chosen[0]

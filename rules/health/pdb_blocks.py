@@ -67,7 +67,7 @@ def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
             else "one pod fewer during a drain",
             resource=budget.id,
         )
-    enough = _enough(dig(budget.live, "spec", "minAvailable"), expected)
+    enough = _enough_pods(dig(budget.live, "spec", "minAvailable"), expected)
     if enough:
         yield Fix(
             f"Or run {enough} replicas",
@@ -77,7 +77,7 @@ def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
         )
 
 
-def _enough(demanded: Json, expected: int) -> int:
+def _enough_pods(demanded: Json, expected: int) -> int:
     """The least number of pods, above the present one, with which `minAvailable` permits one disruption; 0 if no number helps.
 
     A percentage is rounded up (policy/v1). With maxUnavailable the zero itself blocks, for any number of pods.

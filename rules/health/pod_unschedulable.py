@@ -27,8 +27,8 @@ from argolint.relations.makers import maker_of
 from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 
-from ..shared.age import Patience, overdue
-from ..shared.pods import Trouble, below, fixes, pointer_of, scheduling, troubles, wanted_events
+from ..shared.age import Patience, is_overdue
+from ..shared.pods import Trouble, fixes, scheduling_cause, trouble_pointer, troubles, unwell_below, wanted_events
 from . import _placing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
@@ -39,30 +39,30 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     awaited = app.operation.awaited if app.operation else None
     if awaited is not None and awaited.reason == "healthy state of":
         yield Want("manifests")
-    for resource, nodes in _workloads(app):
+    for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
         if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
             yield from related_wants(Complaint(app, fleet, resource.id, resource.any, ()))
-        yield from (Want("events", claim.id, claim.uid) for claim in _unbound(app, resource))
+        yield from (Want("events", claim.id, claim.uid) for claim in _unbound_claims(app, resource))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each workload whose pods do not run."""
-    for resource, nodes in _workloads(app):
-        claims = (node for claim in _unbound(app, resource) if (node := app.node(claim.id)) is not None)
+    for resource, nodes in _unhealthy_workloads(app):
+        claims = (node for claim in _unbound_claims(app, resource) if (node := app.node(claim.id)) is not None)
         trouble = next((t for t in troubles(app, resource, (*nodes, *claims)) if t.cause), None)
         if trouble is None:
             continue
-        if trouble.failed or resource.health.status == "Degraded" or overdue(app, trouble.since, options.span):
+        if trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
             yield _finding(app, fleet, resource, nodes, trouble)
 
 
-def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
+def _unhealthy_workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
     """Managed objects that are not Healthy and have an unhealthy child; hook-stuck checks hooks.
 
     The health of a CronJob does not cover its running job (resource_customizations/batch/CronJob).
     """
-    ailing = below(app)
+    ailing = unwell_below(app)
     for resource in app.resources:
         nodes = ailing.get(resource.uid, ())
         own = resource.kind in ("Pod", "StatefulSet", "DaemonSet", "Job") and resource.health.status in (
@@ -77,7 +77,7 @@ def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
 _NEVER_PLACED = ("cannot be scheduled", "cannot be created")
 
 
-def _unbound(app: App, resource: Resource) -> Iterator[Resource]:
+def _unbound_claims(app: App, resource: Resource) -> Iterator[Resource]:
     """Unbound claims of the application that the workload's pods mount."""
     obj = resource.live or resource.desired
     mounted = {read.name for read in reads(obj) if read.kind == "PersistentVolumeClaim"}
@@ -92,7 +92,7 @@ def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[
     A claim that waits for something else stops the scheduler before any other filter (volumebinding, PreFilter).
     """
     if trouble.verb in _NEVER_PLACED and trouble.cause != "volume":
-        for claim in _unbound(app, resource):
+        for claim in _unbound_claims(app, resource):
             if not any(e.type == "Warning" for e in app.events(claim.id, claim.uid) or ()):
                 yield claim
 
@@ -100,11 +100,11 @@ def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[
 def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
     claims = tuple(_waiting_claims(app, resource, trouble))
     pods = [n for n in nodes if n.id.kind == "Pod"]
-    whose = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
+    subject = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
     finding = Finding(
-        message=f"{resource.id if resource.kind == 'Pod' else whose} {_in_words(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
-        at=Location(app.ref, resource.id, pointer_of(resource.desired or resource.live, trouble)),
+        message=f"{resource.id if resource.kind == 'Pod' else subject} {_reason_text(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
+        at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
         evidence=(*_evidence(app, resource, trouble), *((f"{trouble.verb}{age}",) if age else ())),
@@ -132,13 +132,13 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tupl
     )
 
 
-def _in_words(trouble: Trouble, fit: str) -> str:
+def _reason_text(trouble: Trouble, fit: str) -> str:
     """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
     if nodes is None:
-        verb = _OF_ONE.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
+        verb = _SINGULAR.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
         return f'{verb}: "{telling(trouble.text, 12)}"'
-    part = next((p for p in _ITEMS.split(nodes["each"]) if _cause(p) == trouble.cause), nodes["each"])
+    part = next((p for p in _ITEMS.split(nodes["each"]) if _scheduling_cause(p) == trouble.cause), nodes["each"])
     counted = _COUNTED.match(part)
     if counted is None:
         return f'{fit} on no node: "{telling(part)}"'
@@ -155,15 +155,15 @@ def _in_words(trouble: Trouble, fit: str) -> str:
     return f'{fit} on no node: "{telling(part)}"'
 
 
-_OF_ONE = {
+_SINGULAR = {
     "are refused by their node": "is refused by its node",
     "start and fail": "starts and fails",
     "do not start": "does not start",
 }
 
 
-def _cause(part: str) -> str:
-    return scheduling(part)[0]
+def _scheduling_cause(part: str) -> str:
+    return scheduling_cause(part)[0]
 
 
 _NODES = regex(r"0/(?P<all>\d{1,6}) nodes are available: (?P<each>.+)", re.DOTALL)
@@ -198,12 +198,12 @@ def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
     yield f"{trouble.node.id}: {trouble.text}"
     if app.events(trouble.node.id, trouble.node.uid) is None:
         yield f"Events of {trouble.node.id} could not be had"
-    yield from _elsewhere(app, resource, trouble)
-    if app.awaits(resource.id):
+    yield from _namespaces_with_secret(app, resource, trouble)
+    if app.is_awaiting(resource.id):
         yield "the running operation waits for this object"
 
 
-def _elsewhere(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
+def _namespaces_with_secret(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
     """Namespaces in which the application shows a Secret of the missing name, such as one that an ExternalSecret makes there."""
     for name in dict.fromkeys(_NO_SECRET.findall(trouble.text)):
         spaces = sorted({node.id.namespace for node in app.nodes_of("Secret", "") if node.id.name == name})

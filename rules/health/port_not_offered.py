@@ -45,15 +45,15 @@ from argolint.relations.makers import places
 from argolint.values import get, maps, split_pointer, text_at
 from argolint.values.knowledge import load
 
-from ..shared.labels import alike
+from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
-from ._ports import Port, declared, may_be_injected, number_or_name, of_pods, of_service, words
-from ._selecting import Selecting, selected, selecting, wanted
-from ._surroundings import Member, services, shown
+from ._ports import Port, container_words, may_be_injected, number_or_name, pod_ports, ports_text, service_ports
+from ._selecting import Selecting, selected_members, selecting_objects, unmatched_peer_wants
+from ._surroundings import Member, services, shown_object
 
 
 @cache
-def _asking() -> Mapping[tuple[str, str], Sequence[Object]]:
+def _port_references() -> Mapping[tuple[str, str], Sequence[Object]]:
     found: dict[tuple[str, str], list[Object]] = {}
     for entry in load(__package__, "traffic.yaml")["ports"]:
         group, _, kind = entry["by"].partition("/")
@@ -62,44 +62,44 @@ def _asking() -> Mapping[tuple[str, str], Sequence[Object]]:
 
 
 @cache
-def _endpoints() -> Mapping[tuple[str, str], Object]:
+def _monitor_kinds() -> Mapping[tuple[str, str], Object]:
     entries = load(__package__, "traffic.yaml")["endpoints"]
     return {(group, kind): e for e in entries for group, _, kind in (e["by"].partition("/"),)}
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the application has kinds with ports: Argo CD calls them Synced and Healthy, and the list has no ports."""
-    of_ports = {("", "Service"), *_asking(), *_endpoints()}
+    of_ports = {("", "Service"), *_port_references(), *_monitor_kinds()}
     return any((row.group, row.kind) in of_ports for row in app.rows) and worth_reading(app, fleet)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The objects of other applications for selectors without a match in this one."""
-    yield from wanted(app, fleet)
+    yield from unmatched_peer_wants(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each cause of each Service and monitor, and one for each wanted port of a Service."""
     if app.deleting or not app.desired_known:
         return
-    for one in selecting(app):
-        entry = _endpoints().get((one.resource.group, one.resource.kind))
-        if one.kind.form == "labels" and (found := selected(app, one)):
-            yield from _of_service(app, one, found)
-        elif entry is not None and (found := selected(app, one)):
-            yield from _of_endpoints(app, one, found, entry)
-    for (group, kind), entries in _asking().items():
+    for one in selecting_objects(app):
+        entry = _monitor_kinds().get((one.resource.group, one.resource.kind))
+        if one.kind.form == "labels" and (found := selected_members(app, one)):
+            yield from _service_findings(app, one, found)
+        elif entry is not None and (found := selected_members(app, one)):
+            yield from _monitor_findings(app, one, found, entry)
+    for (group, kind), entries in _port_references().items():
         for resource in app.of_kind(kind, group):
             for entry in entries:
-                yield from _of_reference(app, resource, entry)
+                yield from _reference_findings(app, resource, entry)
 
 
-def _of_service(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:
+def _service_findings(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:
     """The first port of each cause; the others are in its evidence."""
-    spec = shown(one.resource).get("spec")
-    offered = [port for member in found for port in of_pods(member.spec)]
+    spec = shown_object(one.resource).get("spec")
+    offered = [port for member in found for port in pod_ports(member.spec)]
     wrong: dict[str, list[tuple[str, str, Json]]] = {}
-    unnamed = not all(of_pods(member.spec) for member in found)
+    unnamed = not all(pod_ports(member.spec) for member in found)
     for index, entry in enumerate(maps(spec, "ports")):
         at = f"/spec/ports/{index}"
         aimed = entry.get("targetPort", entry.get("port"))
@@ -113,16 +113,16 @@ def _of_service(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[F
             wrong.setdefault("name", []).append((f"{at}/protocol" if same else pointer, name, same or None))
         elif number and not unnamed:
             same = [p for p in offered if p.number == number]
-            if not same and not _mentioned(app, number, found):
+            if not same and not _is_port_mentioned(app, number, found):
                 wrong.setdefault("number", []).append((pointer, str(number), None))
-            elif same and all(p.protocol != protocol for p in same) and not _twice(spec, number, protocol):
+            elif same and all(p.protocol != protocol for p in same) and not _has_other_protocol(spec, number, protocol):
                 wrong.setdefault("protocol", []).append((f"{at}/protocol", f"{number}/{protocol}", same))
     for cause, ports in wrong.items():
         some = cause == "number" and len(ports) < len(maps(spec, "ports"))
         yield _finding(app, one, found, cause, ports, offered, some=some)
 
 
-def _twice(spec: Json, number: int, protocol: str) -> bool:
+def _has_other_protocol(spec: Json, number: int, protocol: str) -> bool:
     """Whether the Service maps another protocol to the same port, as for HTTP/3: then the container declares one of the two."""
     return any(
         number_or_name(p.get("targetPort", p.get("port")))[0] == number
@@ -131,10 +131,10 @@ def _twice(spec: Json, number: int, protocol: str) -> bool:
     )
 
 
-def _mentioned(app: App, number: int, found: Sequence[Member]) -> bool:
+def _is_port_mentioned(app: App, number: int, found: Sequence[Member]) -> bool:
     """Whether the containers' configuration mentions the port, so that one of them may listen there without declaring it."""
     word = re.compile(rf"(?<![0-9.]){number}(?![0-9])")
-    if any(word.search(text) for member in found for text in words(member.spec)):
+    if any(word.search(text) for member in found for text in container_words(member.spec)):
         return True
     if any(word.search(text) for member in found for text in member.annotations.values()):
         return True
@@ -151,14 +151,14 @@ def _finding(
     *,
     some: bool,
 ) -> Finding:
-    pointer, asked, same = ports[0]
+    pointer, wanted, same = ports[0]
     member = found[0]
     owner = f"{member.id.kind} {member.id.name}"
-    have = declared(offered) or "no port"
+    have = ports_text(offered) or "no port"
     if same:
-        fault = f"leads {excerpt(asked, 63)} with another protocol than {owner} declares ({declared(same)})"
+        fault = f"leads {excerpt(wanted, 63)} with another protocol than {owner} declares ({ports_text(same)})"
     else:
-        fault = f"leads to port {excerpt(asked, 63)}, which no container of {owner} has ({have})"
+        fault = f"leads to port {excerpt(wanted, 63)}, which no container of {owner} has ({have})"
     return Finding(
         message=f"{one.resource.id} {fault}, so connections fail.",
         at=Location(app.ref, one.resource.id, pointer),
@@ -170,27 +170,27 @@ def _finding(
             *(f"{place}: {excerpt(port, 63)}" for place, port, _ in ports[1:8]),
         ),
         related=tuple(Related(m.app, m.id, role="other") for m in found[:3]),
-        fixes=tuple(_fixes(one.resource, pointer, asked, same, offered, len(ports))),
+        fixes=tuple(_fixes(one.resource, pointer, wanted, same, offered, len(ports))),
         explains=(Symptom.health(one.resource.id),) if one.resource.health.status not in ("", "Healthy") else (),
     )
 
 
 def _fixes(
-    service: Resource, pointer: str, asked: str, same: Json, offered: Sequence[Port], wrong: int
+    service: Resource, pointer: str, wanted: str, same: Json, offered: Sequence[Port], wrong: int
 ) -> Iterator[Fix]:
-    obj = shown(service)
+    obj = shown_object(service)
     at = pointer.rpartition("/")[0]
     if same:
         value: Json = same[0].protocol
         path, title = f"{at}/protocol", f"Use the protocol of the container's port: {same[0].protocol}"
-    elif (meant := _meant(asked, get(obj, at, {}), offered)) is not None:
-        value = meant.name if meant.name and not asked.isdigit() else meant.number
+    elif (meant := _meant_port(wanted, get(obj, at, {}), offered)) is not None:
+        value = meant.name if meant.name and not wanted.isdigit() else meant.number
         path, title = f"{at}/targetPort", f"Lead to the port that the container has: {meant}"
     else:
-        yield _by_hand(service, pointer, offered)
+        yield _manual_fix(service, pointer, offered)
         return
-    there = path.rpartition("/")[2] in get(obj, at, {})
-    edit = [{"op": "replace" if there else "add", "path": path, "value": value}]
+    has_field = path.rpartition("/")[2] in get(obj, at, {})
+    edit = [{"op": "replace" if has_field else "add", "path": path, "value": value}]
     if wrong == 1:
         yield Fix(title, "manifest", str(service.id), Edit("json-patch", edit), resource=service.id)
     else:
@@ -199,39 +199,42 @@ def _fixes(
         )
 
 
-def _meant(asked: str, entry: Json, offered: Sequence[Port]) -> Port | None:
+def _meant_port(wanted: str, entry: Json, offered: Sequence[Port]) -> Port | None:
     """The only port, or the one with this name, or with the Service's own number; None if several may be meant."""
     unlike = {(p.number, p.protocol): p for p in offered}
     if len(unlike) == 1:
         return next(iter(unlike.values()))
-    named = [p for p in unlike.values() if alike(p.name, asked) or p.name == text_at(entry, "name") != ""]
+    named = [p for p in unlike.values() if is_similar_name(p.name, wanted) or p.name == text_at(entry, "name") != ""]
     return named[0] if len(named) == 1 else None
 
 
-def _of_endpoints(app: App, one: Selecting, found: Sequence[Member], entry: Object) -> Iterator[Finding]:
+def _monitor_findings(app: App, one: Selecting, found: Sequence[Member], entry: Object) -> Iterator[Finding]:
     """The port names of a monitor that no selected object has."""
     to_pods = one.kind.to == "pods"
-    offered = [p for m in found for p in (of_pods(m.spec) if to_pods else of_service(m.spec))]
+    offered = [p for m in found for p in (pod_ports(m.spec) if to_pods else service_ports(m.spec))]
     for index, endpoint in enumerate(
-        maps(get(shown(one.resource), entry["at"], None) and shown(one.resource), *split_pointer(entry["at"]))
+        maps(
+            get(shown_object(one.resource), entry["at"], None) and shown_object(one.resource),
+            *split_pointer(entry["at"]),
+        )
     ):
         name = text_at(endpoint, entry["port"])
         if not name or any(p.name == name for p in offered) or any(may_be_injected(m, name) for m in found):
             continue
         owner = f"{found[0].id.kind} {found[0].id.name}"
         yield Finding(
-            message=f"{one.resource.id} scrapes port {excerpt(name, 63)}, which {owner} does not have ({declared(offered) or 'no port'}), so nothing is scraped.",
+            message=f"{one.resource.id} scrapes port {excerpt(name, 63)}, which {owner} does not have ({ports_text(offered) or 'no port'}), so nothing is scraped.",
             at=Location(app.ref, one.resource.id, f"{entry['at']}/{index}/{entry['port']}"),
             cause="name" if to_pods else "service",
             severity="warning",
             related=tuple(Related(m.app, m.id, role="other") for m in found[:3]),
-            fixes=tuple(_renamed(one.resource, f"{entry['at']}/{index}/{entry['port']}", name, offered)),
+            fixes=tuple(_rename_fixes(one.resource, f"{entry['at']}/{index}/{entry['port']}", name, offered)),
         )
 
 
-def _renamed(resource: Resource, pointer: str, asked: str, offered: Sequence[Port]) -> Iterator[Fix]:
+def _rename_fixes(resource: Resource, pointer: str, wanted: str, offered: Sequence[Port]) -> Iterator[Fix]:
     named = sorted({p.name for p in offered if p.name})
-    near = named if len(named) == 1 else [name for name in named if alike(name, asked, within=True)]
+    near = named if len(named) == 1 else [name for name in named if is_similar_name(name, wanted, within=True)]
     if len(near) == 1:
         edit = [{"op": "replace", "path": pointer, "value": near[0]}]
         yield Fix(
@@ -243,12 +246,12 @@ def _renamed(resource: Resource, pointer: str, asked: str, offered: Sequence[Por
             resource=resource.id,
         )
     else:
-        yield _by_hand(resource, pointer, offered)
+        yield _manual_fix(resource, pointer, offered)
 
 
-def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Finding]:
+def _reference_findings(app: App, resource: Resource, entry: Object) -> Iterator[Finding]:
     """The ports of known Services that a reference uses."""
-    for pointer, ref in places(shown(resource), split_pointer(entry["at"])):
+    for pointer, ref in places(shown_object(resource), split_pointer(entry["at"])):
         name = text_at(ref, "name")
         namespace = text_at(ref, "namespace") or resource.namespace
         if not name or ref.get("kind", "Service") != "Service" or ref.get("group"):
@@ -256,43 +259,43 @@ def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Findi
         service = next((m for m in services(app, namespace) if m.id.name == name), None)
         if service is None or text_at(service.spec, "type") == "ExternalName":
             continue
-        offered = of_service(service.spec)
-        field, asked = next(
+        offered = service_ports(service.spec)
+        field, wanted = next(
             ((p, v) for p in entry["port"] if (v := get(ref, f"/{p}", None)) is not None), ("", entry.get("default"))
         )
-        number, named = number_or_name(asked)
+        number, named = number_or_name(wanted)
         if not (number or named) or any(p.number == number if number else p.name == named for p in offered):
             continue
-        if named == "use-annotation" or _headless(service.spec):
+        if named == "use-annotation" or _is_headless(service.spec):
             continue
         at = f"{pointer}/{field}" if field else pointer
         yield Finding(
-            message=f"{resource.id} asks for port {excerpt(str(number or named), 63)} of Service {name}, which has {declared(offered) or 'no port'}, so its requests go nowhere.",
+            message=f"{resource.id} asks for port {excerpt(str(number or named), 63)} of Service {name}, which has {ports_text(offered) or 'no port'}, so its requests go nowhere.",
             at=Location(app.ref, resource.id, at),
             cause="service",
             related=(Related(service.app, service.id, "/spec/ports", "other"),),
-            fixes=(_with_tls(service.id, number),)
-            if entry.get("tls") and all(map(_is_plain, offered))
-            else tuple(_of_port(resource, at, field, entry["port"][0], offered)),
+            fixes=(_tls_port_fix(service.id, number),)
+            if entry.get("tls") and all(map(_is_plain_http, offered))
+            else tuple(_port_fixes(resource, at, field, entry["port"][0], offered)),
             explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
         )
 
 
-def _headless(spec: Object) -> bool:
+def _is_headless(spec: Object) -> bool:
     return text_at(spec, "clusterIP") == "None"
 
 
-def _is_plain(port: Port) -> bool:
+def _is_plain_http(port: Port) -> bool:
     return port.number in (80, 8080) or port.name == "http" or port.name.startswith("http-")
 
 
-def _with_tls(service: ResourceId, number: int) -> Fix:
+def _tls_port_fix(service: ResourceId, number: int) -> Fix:
     """The fix for an API service: the API server uses only HTTPS, so a port for plain HTTP would not answer better."""
     text = f"Add port {number} to spec.ports of {service}; its targetPort is the one on which the program serves TLS."
     return Fix(f"Offer port {number} with TLS at {service}", "manifest", str(service), Edit("text", text))
 
 
-def _of_port(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:
+def _port_fixes(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:
     if len(offered) == 1:
         port = offered[0]
         value: Json = port.name if field.endswith("name") and port.name else port.number
@@ -311,12 +314,12 @@ def _of_port(resource: Resource, at: str, field: str, default: str, offered: Seq
                 resource=resource.id,
             )
             return
-    yield _by_hand(resource, at, offered)
+    yield _manual_fix(resource, at, offered)
 
 
-def _by_hand(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
+def _manual_fix(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
     """The fix if several ports may be meant, or none exists."""
-    text = f"name one of these ports at {at}, or bring the port: {declared(offered) or 'there is none yet'}\n"
+    text = f"name one of these ports at {at}, or bring the port: {ports_text(offered) or 'there is none yet'}\n"
     return Fix(
         "Name a port that is there, or bring the one that is named", "manifest", str(resource.id), Edit("text", text)
     )

@@ -46,10 +46,10 @@ from argolint.redaction import excerpt
 from argolint.values import dig, get, integer, mapping, maps, number_at
 from argolint.values.kubernetes import containers, pod_spec
 
-from ..shared.age import Patience, overdue
+from ..shared.age import Patience, is_overdue
 from ..shared.triage import worth_reading
-from ._ports import declared, number_or_name, of_pods
-from ._running import events, restarts, unwell, workloads
+from ._ports import number_or_name, pod_ports, ports_text
+from ._running import is_unwell, pod_warnings, restarts, workloads
 
 _KINDS = {"readinessProbe": "Readiness", "livenessProbe": "Liveness", "startupProbe": "Startup"}
 
@@ -80,7 +80,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of pods that are not well or have restarted, of workloads with a probe."""
     for resource, nodes in workloads(app):
         probes = tuple(_probes(resource.live or resource.any))
-        if probes and (unwell(resource, nodes) or any(_suspicious(resource, p) for p in probes)):
+        if probes and (is_unwell(resource, nodes) or any(_may_restart_pods(resource, p) for p in probes)):
             yield from (Want("events", node.id, node.uid) for node in nodes)
 
 
@@ -90,9 +90,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         obj = resource.live or resource.any
         reported: set[str] = set()
         for probe in _probes(obj):
-            for node, event in events(app, nodes):
+            for node, event in pod_warnings(app, nodes):
                 found = _cause(obj, probe, node, event, app)
-                late = not unwell(resource, nodes) or overdue(app, node.created_at, options.span)
+                late = not is_unwell(resource, nodes) or is_overdue(app, node.created_at, options.span)
                 if found and late and probe.at not in reported:
                     reported.add(probe.at)
                     yield _finding(app, resource, nodes, probe, found, node, event)
@@ -103,28 +103,28 @@ def _probes(obj: Object) -> Iterator[_Probe]:
         ports = {str(p.get("name")): number_or_name(p.get("containerPort"))[0] for p in maps(container, "ports")}
         for field in _KINDS:
             for how in ("httpGet", "tcpSocket", "grpc", "exec"):
-                asked = mapping(container, field, how)
-                if asked:
-                    number, name = number_or_name(asked.get("port"))
+                handler = mapping(container, field, how)
+                if handler:
+                    number, name = number_or_name(handler.get("port"))
                     number = number or ports.get(name, 0)
                     yield _Probe(
                         f"{at}/{field}", field, how, number, name, str(container.get("name")), mapping(container, field)
                     )
 
 
-def _suspicious(resource: Resource, probe: _Probe) -> bool:
+def _may_restart_pods(resource: Resource, probe: _Probe) -> bool:
     """Whether this probe may have restarted a pod: only then its Events are worth a request while all looks Healthy."""
-    ports = of_pods(pod_spec(resource.live or resource.any)[1])
+    ports = pod_ports(pod_spec(resource.live or resource.any)[1])
     undeclared = bool(ports) and probe.port not in {p.number for p in ports}
-    return probe.kind == "livenessProbe" and (undeclared or _hasty(probe.spec) or probe.how == "httpGet")
+    return probe.kind == "livenessProbe" and (undeclared or _is_hasty(probe.spec) or probe.how == "httpGet")
 
 
-def _hasty(spec: Object) -> bool:
+def _is_hasty(spec: Object) -> bool:
     """Whether the kubelet kills a container that does not listen after ten seconds."""
-    return _patience(spec) <= 10
+    return _seconds_to_kill(spec) <= 10
 
 
-def _patience(spec: Object) -> int:
+def _seconds_to_kill(spec: Object) -> int:
     """Seconds from the start until the kubelet kills the container (core/v1 Probe, with the defaults of the API server)."""
     period, failures = number_at(spec, "periodSeconds") or 10, number_at(spec, "failureThreshold") or 3
     return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
@@ -151,12 +151,16 @@ _PORT = regex(r":([0-9]{1,5})(?![0-9:])")
 
 def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> str:
     """The cause if the Event shows this probe's own fault; otherwise empty."""
-    said = _SAID.match(event.message)
-    if event.reason not in ("Unhealthy", "ProbeError") or said is None or said[1] != _KINDS[probe.kind]:
+    probe_message = _SAID.match(event.message)
+    if (
+        event.reason not in ("Unhealthy", "ProbeError")
+        or probe_message is None
+        or probe_message[1] != _KINDS[probe.kind]
+    ):
         return ""
-    text = said[2]
-    asked = {int(port) for port in _PORT.findall(text)}
-    if asked and probe.port and probe.port not in asked:
+    text = probe_message[2]
+    probed_ports = {int(port) for port in _PORT.findall(text)}
+    if probed_ports and probe.port and probe.port not in probed_ports:
         return ""
     if probe.how == "exec":
         return "command" if _NO_PROGRAM.search(text) else ""
@@ -168,24 +172,24 @@ def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> st
         return "path"
     if not _SILENT.search(text):
         return ""
-    ports = of_pods(pod_spec(obj)[1])
+    ports = pod_ports(pod_spec(obj)[1])
     if ports and probe.port and probe.port not in {p.number for p in ports}:
         return "port"
     killed = any(e.reason == "Killing" and "probe" in e.message for e in app.events(node.id, node.uid) or ())
     started = mapping(_container(obj, probe), "startupProbe")
     hasty = (
         probe.kind in ("livenessProbe", "startupProbe")
-        and _hasty(probe.spec)
+        and _is_hasty(probe.spec)
         and (probe.kind == "startupProbe" or not started)
     )
-    return "timing" if hasty and (killed or restarts(node) > 1) and _only(obj, probe) else ""
+    return "timing" if hasty and (killed or restarts(node) > 1) and _is_only_port_checked(obj, probe) else ""
 
 
 def _container(obj: Object, probe: _Probe) -> Json:
     return get(obj, probe.at.rpartition("/")[0], {})
 
 
-def _only(obj: Object, probe: _Probe) -> bool:
+def _is_only_port_checked(obj: Object, probe: _Probe) -> bool:
     """Whether no probe of the container checks another port: only then the container may not listen at all yet."""
     return not any(other.port != probe.port for other in _probes(obj) if other.container == probe.container)
 
@@ -194,32 +198,32 @@ def _finding(
     app: App, resource: Resource, nodes: Sequence[Node], probe: _Probe, cause: str, node: Node, event: Event
 ) -> Finding:
     obj = resource.live or resource.any
-    ports = of_pods(pod_spec(obj)[1])
+    ports = pod_ports(pod_spec(obj)[1])
     kind = _KINDS[probe.kind].lower()
-    asked = str(probe.port or probe.name)
-    have = declared(ports) or "no port"
-    said = _SAID.match(event.message)
-    program = _NO_PROGRAM.search(said[2]) if said else None
+    probed = str(probe.port or probe.name)
+    have = ports_text(ports) or "no port"
+    probe_message = _SAID.match(event.message)
+    program = _NO_PROGRAM.search(probe_message[2]) if probe_message else None
     what = (program["what"] or program["shell"]) if program else ""
     why = {
         "command": f"runs {excerpt(what, 63)}, which its container does not have",
-        "port": f"asks port {asked}, which no container declares ({have})",
-        "name": f"asks port {excerpt(asked, 63)}, a name that no container declares ({have})",
-        "protocol": f"speaks {_SPOKEN.get(probe.how, '')} to port {asked}, which answers in another protocol",
-        "path": f"asks a path of port {asked} that is not there",
-        "timing": f"gives up after {_patience(probe.spec)} s, before it listens on {asked}",
+        "port": f"asks port {probed}, which no container declares ({have})",
+        "name": f"asks port {excerpt(probed, 63)}, a name that no container declares ({have})",
+        "protocol": f"speaks {_PROTOCOL_NAMES.get(probe.how, '')} to port {probed}, which answers in another protocol",
+        "path": f"asks a path of port {probed} that is not there",
+        "timing": f"gives up after {_seconds_to_kill(probe.spec)} s, before it listens on {probed}",
     }[cause]
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
-    shown = unwell(resource, nodes)
+    shown = is_unwell(resource, nodes)
     return Finding(
         message=f"The {kind} probe of {resource.id} {why}, so {pods}.",
-        at=Location(app.ref, resource.id, _place(probe, cause)),
+        at=Location(app.ref, resource.id, _faulty_pointer(probe, cause)),
         cause=cause,
         severity="error" if shown else "warning",
         confidence="likely" if cause in ("port", "timing") else "proven",
         evidence=(
             f"container {probe.container}",
-            f"{node.id}: {shortened(said[2] if said else event.message)}",
+            f"{node.id}: {shortened(probe_message[2] if probe_message else event.message)}",
             f"restarts of {node.id}: {restarts(node)}",
         ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
@@ -233,10 +237,10 @@ def _finding(
     )
 
 
-_SPOKEN = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
+_PROTOCOL_NAMES = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
 
 
-def _place(probe: _Probe, cause: str) -> str:
+def _faulty_pointer(probe: _Probe, cause: str) -> str:
     if cause == "timing":
         return probe.at
     if cause == "command":
@@ -255,7 +259,7 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
     if desired is None or get(desired, probe.at, None) is None:
         return
     where = str(resource.id)
-    ports = {p.number: p for p in of_pods(pod_spec(obj)[1]) if p.protocol == "TCP"}
+    ports = {p.number: p for p in pod_ports(pod_spec(obj)[1]) if p.protocol == "TCP"}
     patch: list[Json] = []
     title = ""
     if cause in ("port", "name") and len(ports) == 1:

@@ -41,39 +41,39 @@ from argolint.values import annotations_of, dig, join_pointer
 from argolint.values.kubernetes import SYNC_WAVE, reads
 
 from ..shared.age import Patience
-from ..shared.operations import sync_again
-from ._waiting import age, events_of, late, wanted
+from ..shared.operations import sync_again_command
+from ._waiting import event_wants, overdue_resources, waiting_evidence, waiting_time
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of the waiting claims: they show the binding mode."""
-    return wanted(_pending(app, options))
+    return event_wants(_pending_claims(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each claim."""
-    for claim in _pending(app, options):
-        consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
-        later = [c for c in consumers if place_of(c.desired) > place_of(claim.any)]
-        if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
-            yield _deadlock(app, claim, later[0])
-        elif app.awaits(claim.id) and claim.hook and _first_consumer(app, claim):
-            yield _hooked(app, claim)
-        elif _first_consumer(app, claim) and all(_stopped(c) for c in consumers):
-            yield _unused(app, claim, consumers)
+    for claim in _pending_claims(app, options):
+        consumers = [r for r in app.resources if r.desired is not None and _mounts_claim(r, claim)]
+        later_consumers = [c for c in consumers if place_of(c.desired) > place_of(claim.any)]
+        if later_consumers and app.is_awaiting(claim.id) and _binds_at_first_consumer(app, claim) is not False:
+            yield _deadlock_finding(app, claim, later_consumers[0])
+        elif app.is_awaiting(claim.id) and claim.hook and _binds_at_first_consumer(app, claim):
+            yield _hook_claim_finding(app, claim)
+        elif _binds_at_first_consumer(app, claim) and all(_is_stopped(c) for c in consumers):
+            yield _unused_claim_finding(app, claim, consumers)
 
 
-def _pending(app: App, options: Patience) -> Iterator[Resource]:
+def _pending_claims(app: App, options: Patience) -> Iterator[Resource]:
     return (
         c
-        for c in late(app, options, "PersistentVolumeClaim", "")
+        for c in overdue_resources(app, options, "PersistentVolumeClaim", "")
         if dig(c.live, "status", "phase") in ("Pending", None)
     )
 
 
-def _first_consumer(app: App, claim: Resource) -> bool | None:
+def _binds_at_first_consumer(app: App, claim: Resource) -> bool | None:
     """Whether its class binds at the first consumer, by its Events; None if they do not show it."""
     events = app.events(claim.id, claim.uid) or ()
     if any(e.reason == "WaitForFirstConsumer" or "first consumer" in e.message for e in events):
@@ -81,12 +81,12 @@ def _first_consumer(app: App, claim: Resource) -> bool | None:
     return False if any(e.type == "Warning" for e in events) else None
 
 
-def _uses(resource: Resource, claim: Resource) -> bool:
+def _mounts_claim(resource: Resource, claim: Resource) -> bool:
     mounted = (r.name for r in reads(resource.desired) if r.kind == "PersistentVolumeClaim")
     return resource.namespace == claim.namespace and claim.name in mounted
 
 
-def _stopped(resource: Resource) -> bool:
+def _is_stopped(resource: Resource) -> bool:
     return (
         dig(resource.desired, "spec", "replicas") == 0
         or bool(dig(resource.desired, "spec", "suspend"))
@@ -94,19 +94,19 @@ def _stopped(resource: Resource) -> bool:
     )
 
 
-def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
+def _deadlock_finding(app: App, claim: Resource, consumer: Resource) -> Finding:
     return Finding(
         message=f"{claim.id} (wave {claim.wave}) waits for {consumer.kind} {consumer.name} (wave {consumer.wave}), which waits for it, so the sync never ends.",
         at=Location(app.ref, claim.id, _POINTER if SYNC_WAVE in annotations_of(claim.desired) else ""),
-        confidence="proven" if _first_consumer(app, claim) else "likely",
-        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
+        confidence="proven" if _binds_at_first_consumer(app, claim) else "likely",
+        evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=(Related(app.ref, consumer.id, role="cause"),),
         fixes=(
             Fix(
                 f"Put the claim into the wave of {consumer.kind} {consumer.name}",
                 "manifest",
                 str(claim.id),
-                Edit("json-patch", _into(claim, consumer.wave)),
+                Edit("json-patch", _wave_operations(claim, consumer.wave)),
                 caveat="then terminate the operation, so that a new one can start",
                 resource=claim.id,
             ),
@@ -114,44 +114,44 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", sync_again(app)),
+                Edit("command", sync_again_command(app)),
             ),
         ),
         explains=(Symptom.health(claim.id),),
     )
 
 
-def _hooked(app: App, claim: Resource) -> Finding:
+def _hook_claim_finding(app: App, claim: Resource) -> Finding:
     facts = {
         "claim": str(claim.id),
         "app": str(app.ref),
-        "anew": Shell(sync_again(app)),
+        "anew": Shell(sync_again_command(app)),
         "name": claim.name,
         "namespace": claim.namespace,
     }
     return Finding(
         message=f"Hook {claim.id} waits for a pod that mounts it, and none comes before the hook has ended, so the sync never ends.",
         at=Location(app.ref, claim.id),
-        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
+        evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         fixes=advice(__package__, "pvc-first-consumer/hook", facts, claim.id),
         explains=(Symptom.health(claim.id), *consequences(app)),
     )
 
 
-def _into(claim: Resource, wanted_wave: int) -> list[Json]:
-    held = annotations_of(claim.desired)
-    if wanted_wave == 0 and SYNC_WAVE in held:
+def _wave_operations(claim: Resource, wanted_wave: int) -> list[Json]:
+    annotations = annotations_of(claim.desired)
+    if wanted_wave == 0 and SYNC_WAVE in annotations:
         return list(removals(claim.desired, [_POINTER]))
     return list(set_field(claim.desired, _POINTER, str(wanted_wave)))
 
 
-def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
+def _unused_claim_finding(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
     why = f"{consumers[0].kind} {consumers[0].name} runs no pod" if consumers else "nothing in the application uses it"
     return Finding(
         message=f"{claim.id} waits for its first consumer, but {why}, so application {app.ref} stays Progressing.",
         at=Location(app.ref, claim.id),
         severity="warning",
-        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
+        evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
         fixes=(
             Fix(

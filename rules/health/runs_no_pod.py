@@ -40,29 +40,29 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for resource in app.of_kind("DaemonSet", "apps"):
         if _is_judged(resource) and dig(resource.live, "status", "desiredNumberScheduled") == 0:
-            yield _fits_nowhere(app, resource)
+            yield _no_node_finding(app, resource)
     for kind, group in _COUNTED:
         for resource in app.of_kind(kind, group):
-            given = dig(resource.live, "spec", "replicas")
-            asked = 1 if given is None else number_at(resource.live, "spec", "replicas")
-            if _is_judged(resource) and asked > 0 and number_at(resource.live, "status", "replicas") == 0:
-                yield _counts_none(app, resource, asked)
+            replicas = dig(resource.live, "spec", "replicas")
+            wanted = 1 if replicas is None else number_at(resource.live, "spec", "replicas")
+            if _is_judged(resource) and wanted > 0 and number_at(resource.live, "status", "replicas") == 0:
+                yield _no_pod_finding(app, resource, wanted)
 
 
 def _is_judged(resource: Resource) -> bool:
     """Whether Argo CD shows it Healthy, and its controller has written a status of its present spec."""
-    seen = dig(resource.live, "status", "observedGeneration")
+    observed = dig(resource.live, "status", "observedGeneration")
     return (
         resource.health.status == "Healthy"
         and not resource.hook
         and resource.desired is not None
-        and seen is not None
-        and str(seen) == str(dig(resource.live, "metadata", "generation"))
+        and observed is not None
+        and str(observed) == str(dig(resource.live, "metadata", "generation"))
         and dig(resource.live, "metadata", "deletionTimestamp") is None
     )
 
 
-def _fits_nowhere(app: App, resource: Resource) -> Finding:
+def _no_node_finding(app: App, resource: Resource) -> Finding:
     spec = mapping(resource.live, "spec", "template", "spec")
     selector = ", ".join(f"{k}={v}" for k, v in sorted(mapping(spec, "nodeSelector").items()))
     asks = [f"nodeSelector: {excerpt(selector, 200)}"] if selector else []
@@ -91,11 +91,11 @@ def _fits_nowhere(app: App, resource: Resource) -> Finding:
     )
 
 
-def _counts_none(app: App, resource: Resource, asked: int) -> Finding:
+def _no_pod_finding(app: App, resource: Resource, wanted: int) -> Finding:
     return Finding(
-        message=f"{resource.id} asks for {asked} {'pod' if asked == 1 else 'pods'} and has none, and Argo CD shows it Healthy.",
+        message=f"{resource.id} asks for {wanted} {'pod' if wanted == 1 else 'pods'} and has none, and Argo CD shows it Healthy.",
         at=Location(app.ref, resource.id, "/status"),
-        evidence=(f"status.replicas is 0, spec.replicas {asked}",),
+        evidence=(f"status.replicas is 0, spec.replicas {wanted}",),
         fixes=(
             Fix(
                 "Read why its controller makes no pod",

@@ -27,8 +27,16 @@ from argolint.redaction import excerpt
 from argolint.values import get, join_pointer
 
 from ..shared.triage import worth_reading
-from ._selecting import Near, Selecting, alone, kinds, nearest, sure, wanted
-from ._surroundings import all_known, shown
+from ._selecting import (
+    NearMember,
+    Selecting,
+    are_candidates_known,
+    kinds,
+    nearest_member,
+    unmatched_objects,
+    unmatched_peer_wants,
+)
+from ._surroundings import is_namespace_known, shown_object
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -38,25 +46,25 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Templates of other applications in the namespace, for a selector without a match in this one."""
-    yield from wanted(app, fleet)
+    yield from unmatched_peer_wants(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that selects nothing."""
-    for one in alone(app):
-        if not sure(app, fleet, one):
+    for one in unmatched_objects(app):
+        if not are_candidates_known(app, fleet, one):
             continue
-        if (near := nearest(app, one)) is not None:
+        if (near := nearest_member(app, one)) is not None:
             yield _finding(app, one, near)
-        elif one.namespaces and one.selector.equal and all(all_known(app, fleet, n) for n in one.namespaces):
-            yield _far(app, one)
+        elif one.namespaces and one.selector.equal and all(is_namespace_known(app, fleet, n) for n in one.namespaces):
+            yield _no_similar_finding(app, one)
 
 
-def _far(app: App, one: Selecting) -> Finding:
+def _no_similar_finding(app: App, one: Selecting) -> Finding:
     """The finding if no object of the namespace has the labels, or similar ones."""
-    asked = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items())[:3])
+    labels = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items())[:3])
     return Finding(
-        message=f"{one.resource.id} selects no {one.kind.noun}: nothing in its namespace has {asked}, so {one.kind.so}.",
+        message=f"{one.resource.id} selects no {one.kind.noun}: nothing in its namespace has {labels}, so {one.kind.so}.",
         at=Location(app.ref, one.resource.id, one.kind.at),
         severity="warning",
         confidence="likely",
@@ -66,48 +74,48 @@ def _far(app: App, one: Selecting) -> Finding:
                 f"Bring what it is for, or take {one.resource.kind} {one.resource.name} out",
                 "manifest",
                 str(one.resource.id),
-                Edit("text", f"no pod template, pod or Service of namespace {one.namespaces[0]} has {asked}\n"),
+                Edit("text", f"no pod template, pod or Service of namespace {one.namespaces[0]} has {labels}\n"),
             ),
         ),
         explains=(Symptom.health(one.resource.id),) if one.resource.health.status not in ("", "Healthy") else (),
     )
 
 
-def _finding(app: App, one: Selecting, near: Near) -> Finding:
+def _finding(app: App, one: Selecting, near: NearMember) -> Finding:
     resource, member = one.resource, near.member
-    key, asked, there = near.differs[0]
-    theirs = f"has {key}={excerpt(there, 63)}" if there else f"has no {key}"
-    asks = f"{key}={excerpt(asked, 63)}"
+    key, wanted, present = near.differs[0]
+    present_text = f"has {key}={excerpt(present, 63)}" if present else f"has no {key}"
+    asks = f"{key}={excerpt(wanted, 63)}"
     at = one.kind.at if one.kind.form == "labels" else f"{one.kind.at}/matchLabels"
     place = at + join_pointer(key)
-    written = get(shown(resource), place, None) is not None
+    written = get(shown_object(resource), place, None) is not None
     return Finding(
-        message=f"{resource.id} selects no {one.kind.noun}: it asks for {asks}, {member.id.kind} {member.id.name} {theirs}, so {one.kind.so}.",
+        message=f"{resource.id} selects no {one.kind.noun}: it asks for {asks}, {member.id.kind} {member.id.name} {present_text}, so {one.kind.so}.",
         at=Location(app.ref, resource.id, place if written else one.kind.at),
         severity=one.kind.severity,
-        confidence="proven" if near.seen and app.sync_status == "Synced" else "likely",
+        confidence="proven" if near.has_live_pods and app.sync_status == "Synced" else "likely",
         evidence=tuple(_evidence(app, one, near)),
         related=(Related(member.app, member.id, member.at, "other"),),
-        fixes=(tuple(_fixes(one, near, at)) if written else ()) or (_by_hand(one, near),),
+        fixes=(tuple(_fixes(one, near, at)) if written else ()) or (_manual_fix(one, near),),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
     )
 
 
-def _evidence(app: App, one: Selecting, near: Near) -> Iterator[str]:
+def _evidence(app: App, one: Selecting, near: NearMember) -> Iterator[str]:
     labels_text = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items()))
     yield f"the selector: {labels_text}"
     labels = sorted(near.member.labels.items())
     yield f"labels of {near.member.id}: " + (", ".join(f"{k}={excerpt(v, 63)}" for k, v in labels[:12]) or "none")
-    if near.seen:
+    if near.has_live_pods:
         yield "its live pods do not have the labels either"
 
 
-def _by_hand(one: Selecting, near: Near) -> Fix:
+def _manual_fix(one: Selecting, near: NearMember) -> Fix:
     text = f"let {one.kind.at} and the labels of {near.member.id} agree\n"
     return Fix(f"Ask for labels that {near.member.id} has", "manifest", str(one.resource.id), Edit("text", text))
 
 
-def _fixes(one: Selecting, near: Near, at: str) -> Iterator[Fix]:
+def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:
     operations = []
     for key, _, there in near.differs:
         place = at + join_pointer(key)

@@ -35,10 +35,10 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object."""
     for resource in app.resources:
-        found = _switch(resource)
-        stale = _left_over(resource) if found is None else None
+        found = _active_switch(resource)
+        stale = _stale_condition(resource) if found is None else None
         if stale is not None:
-            yield _of_status(app, resource, stale)
+            yield _stale_condition_finding(app, resource, stale)
         elif found is None and resource.health.status == "Suspended" and _waits(resource):
             yield _of_check(app, resource)
         elif found is not None or resource.health.status == "Suspended":
@@ -50,18 +50,18 @@ _OFF: tuple[Json, ...] = (None, False, "false", "off", "enabled", {}, [])
 
 
 @cache
-def _switches() -> Mapping[tuple[str, str], Sequence[Object]]:
+def _switches_by_kind() -> Mapping[tuple[str, str], Sequence[Object]]:
     found: dict[tuple[str, str], list[Object]] = {}
     for entry in load(__package__, "suspended.yaml"):
         found.setdefault((entry["group"], entry["kind"]), []).append(entry)
     return found
 
 
-def _switch(resource: Resource) -> Object | None:
+def _active_switch(resource: Resource) -> Object | None:
     """The entry of suspended.yaml that applies to the object; None if it is not paused."""
-    entries = _switches().get((resource.group, resource.kind), ())
+    entries = _switches_by_kind().get((resource.group, resource.kind), ())
     if resource.health.status not in ("", "Healthy"):
-        entries = (*entries, *_switches()["*", "*"])
+        entries = (*entries, *_switches_by_kind()["*", "*"])
     for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
             continue  # no such field: nearly all objects are skipped without decoding them
@@ -70,11 +70,11 @@ def _switch(resource: Resource) -> Object | None:
     return None
 
 
-def _left_over(resource: Resource) -> Object | None:
+def _stale_condition(resource: Resource) -> Object | None:
     """A condition that still reports a pause, although the kind's possible causes of a pause are known and none is present."""
     if resource.health.status != "Suspended" or resource.live is None:
         return None
-    if not _switches().get((resource.group, resource.kind)):
+    if not _switches_by_kind().get((resource.group, resource.kind)):
         return None
     conditions = (
         c for c in maps(resource.live, "status", "conditions") if str(c.get("type")) in ("Paused", "Suspended")
@@ -109,7 +109,7 @@ def _of_check(app: App, resource: Resource) -> Finding:
     )
 
 
-def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
+def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Finding:
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
@@ -135,15 +135,15 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
 def _finding(app: App, resource: Resource, switch: Object) -> Finding:
     pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
-    by = "in Git" if in_git else "live"
-    after = _goes_on_after(resource)
+    place = "in Git" if in_git else "live"
+    after = _pause_duration(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
-    waited = _halfway(app, resource) if not after and not in_git else None
+    waited = _halfway_time(app, resource) if not after and not in_git else None
     if waited is not None:
         end = f" for {age_text(waited)}, so two versions of it run until someone promotes it"
     halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
-        message=f"{resource.id} is {switch['word']} {by}{end}.",
+        message=f"{resource.id} is {switch['word']} {place}{end}.",
         at=Location(app.ref, resource.id, pointer),
         severity="warning" if waited is not None else None,
         evidence=(f"health {resource.health.status or 'not checked'} {excerpt(resource.health.message)}".rstrip(),),
@@ -156,7 +156,7 @@ _LONG = timedelta(days=1)
 """The time within which a canary with an attentive user is promoted or aborted."""
 
 
-def _halfway(app: App, resource: Resource) -> timedelta | None:
+def _halfway_time(app: App, resource: Resource) -> timedelta | None:
     """How long a Rollout has stopped between two versions; None if that is short."""
     if resource.kind != "Rollout":
         return None
@@ -165,7 +165,7 @@ def _halfway(app: App, resource: Resource) -> timedelta | None:
     return app.observed_at - since if since is not None and app.observed_at - since >= _LONG else None
 
 
-def _goes_on_after(resource: Resource) -> str:
+def _pause_duration(resource: Resource) -> str:
     """The duration of the pause in a Rollout's step; empty if a person has to promote it."""
     if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
         return ""
@@ -193,7 +193,7 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
         known = reasons and resource.namespace and pointer == "/status/pauseConditions"
         run = f"argocd app actions run {sh(app.ref)} resume {flags} --namespace {sh(resource.namespace)}"
         yield Fix(
-            "Resume it" if _goes_on_after(resource) else title,
+            "Resume it" if _pause_duration(resource) else title,
             "live",
             str(resource.id),
             Edit("command", run if known else f"argocd app actions list {sh(app.ref)} {flags}"),

@@ -44,11 +44,11 @@ from argolint.relations.references import Reference, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
 
-from ..shared.labels import alike
+from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
-from ._surroundings import in_tree, namesakes, sees_all, shown
+from ._surroundings import has_namesake_owner, is_in_tree, is_namespace_shown, shown_object
 
-_HOLDERS = {
+_CONSEQUENCES = {
     ("networking.k8s.io", "Ingress"): "requests to it fail",
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "the API server cannot ask it",
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "the API server cannot ask it",
@@ -70,67 +70,71 @@ _HOLDERS = {
 
 
 @cache
-def _targets() -> frozenset[tuple[str, str]]:
+def _target_kinds() -> frozenset[tuple[str, str]]:
     return frozenset((g, k) for e in load(__package__, "traffic.yaml")["targets"] for g, _, k in (e.partition("/"),))
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the application has such kinds: Argo CD calls most of them Healthy, and the list does not show their references."""
-    return any((row.group, row.kind) in _HOLDERS for row in app.rows) and worth_reading(app, fleet)
+    return any((row.group, row.kind) in _CONSEQUENCES for row in app.rows) and worth_reading(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each name."""
     if app.deleting or not app.desired_known:
         return
-    for (group, kind), so in _HOLDERS.items():
+    for (group, kind), consequence in _CONSEQUENCES.items():
         for resource in app.of_kind(kind, group):
-            obj = shown(resource)
+            obj = shown_object(resource)
             reported: set[tuple[str, str, str]] = set()
             for named in references(obj) if obj else ():
                 namespace = named.namespace or resource.namespace
                 who = (named.kind, namespace, named.name)
-                if (named.group, named.kind) not in _targets() or who in reported or _aside(obj, named):
+                if (
+                    (named.group, named.kind) not in _target_kinds()
+                    or who in reported
+                    or _is_load_balancer_action(obj, named)
+                ):
                     continue
                 reported.add(who)
                 key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
-                if (found := _absent(app, fleet, resource, key)) is not None:
-                    yield _finding(app, resource, named, key, found, so)
+                if (found := _absence(app, fleet, resource, key)) is not None:
+                    yield _finding(app, resource, named, key, found, consequence)
 
 
-def _aside(obj: Object, named: Reference) -> bool:
+def _is_load_balancer_action(obj: Object, named: Reference) -> bool:
     """True for an action of AWS' load balancer controller, which has the form of a backend."""
     above = named.pointer.rpartition("/")[0]
     return text_at(get(obj, above, None), "port", "name") == "use-annotation"
 
 
 @dataclass(frozen=True, slots=True)
-class _Absent:
+class _Absence:
     """The evidence for an absence, by a controller or by the list of all objects; and the nearest object."""
 
-    said: str = ""
+    evidence: str = ""
     near: ResourceKey | None = None
 
 
-def _absent(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Absent | None:
+def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Absence | None:
     """None if the object exists, or may exist."""
-    if app.resource(key) is not None or fleet.owners(key) or in_tree(app, key.kind, key.namespace, key.name):
+    if app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, key.kind, key.namespace, key.name):
         return None
-    said = _says(resource.live, key.name)
-    near = _nearest(app, fleet, key)
-    if said:
-        return _Absent(said, near)
-    if namesakes(app, fleet, key):
+    not_found = _not_found_message(resource.live, key.name)
+    near = _nearest_object(app, fleet, key)
+    if not_found:
+        return _Absence(not_found, near)
+    if has_namesake_owner(app, fleet, key):
         return None
-    if near is not None or sees_all(app, fleet, key.namespace):
-        return _Absent("", near)
+    if near is not None or is_namespace_shown(app, fleet, key.namespace):
+        return _Absence("", near)
     return None
 
 
 _NOT_FOUND = regex(r"not ?found|does not exist", re.IGNORECASE)
 
 
-def _says(live: Object | None, name: str) -> str:
+def _not_found_message(live: Object | None, name: str) -> str:
     """The message of a False condition that an object of that name is not found; empty without one."""
     status = live.get("status") if live else None
     parents = maps(status, "parents")
@@ -141,33 +145,35 @@ def _says(live: Object | None, name: str) -> str:
     return ""
 
 
-def _nearest(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+def _nearest_object(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     """An object with almost the same name in its namespace, or with exactly this name in another one."""
-    return fleet.derive(_near, key)
+    return fleet.derive(_near_key, key)
 
 
-def _near(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
-    there = fleet.of_kind(key.cluster, key.group, key.kind)
-    neighbours = (k for k in there if k.namespace == key.namespace and alike(k.name, key.name, within=True))
+def _near_key(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    known = fleet.of_kind(key.cluster, key.group, key.kind)
+    neighbours = (k for k in known if k.namespace == key.namespace and is_similar_name(k.name, key.name, within=True))
     if (near := next(neighbours, None)) is not None:
         return near
-    elsewhere = [k for k in there if k.name == key.name]
+    elsewhere = [k for k in known if k.name == key.name]
     return elsewhere[0] if len(elsewhere) == 1 else None
 
 
-def _finding(app: App, resource: Resource, named: Reference, key: ResourceKey, found: _Absent, so: str) -> Finding:
+def _finding(
+    app: App, resource: Resource, named: Reference, key: ResourceKey, found: _Absence, consequence: str
+) -> Finding:
     where = f"{key.kind} {key.namespace}/{key.name}"
     near = found.near
     hint = ""
-    elsewhere = near is not None and near.namespace != key.namespace and not found.said
+    elsewhere = near is not None and near.namespace != key.namespace and not found.evidence
     if near is not None:
         hint = f"; {near.name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
     return Finding(
-        message=f"{resource.id} names {where}, which is not there{hint}, so {so}.",
+        message=f"{resource.id} names {where}, which is not there{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
         severity="warning" if elsewhere else None,
-        confidence="proven" if found.said else "possible" if elsewhere else "likely",
-        evidence=tuple(filter(None, (found.said, f"no application lists {where}, and the resource tree has none"))),
+        confidence="proven" if found.evidence else "possible" if elsewhere else "likely",
+        evidence=tuple(filter(None, (found.evidence, f"no application lists {where}, and the resource tree has none"))),
         related=tuple(_related(app, near)),
         fixes=tuple(_fixes(resource, named, key, near)),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),

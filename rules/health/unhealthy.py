@@ -46,56 +46,56 @@ from argolint.messages import field_errors, telling
 from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.child import rolled_out, speaks
+from argolint.relations.child import is_rolled_out, reports_fault
 from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import kubectl_name
 
-from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
+from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
-from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
+from ..shared.pods import Trouble, has_crashing_container, troubles, unwell_below, wanted_events
 from ._meaning import facts_of, meaning, of_kind, of_reason
-from ._unseen import is_of_now, refused
+from ._unseen import failed_condition, is_current
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of unhealthy objects, and of the pods below them."""
-    ailing = below(app)
-    for resource in _unhealthy(app, options, ailing):
+    ailing = unwell_below(app)
+    for resource in _unhealthy_objects(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
-        yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
-    if _is_by_itself(app, options):
+        yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
+    if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each object; one for the application if it is unhealthy and none of its objects is."""
-    ailing = below(app)
-    for resource in _unhealthy(app, options, ailing):
+    ailing = unwell_below(app)
+    for resource in _unhealthy_objects(app, options, ailing):
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
-            yield _child_application(app, fleet, resource)
+            yield _child_finding(app, fleet, resource)
         else:
             yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if not resource.health.status and (condition := refused(app, resource, options)):
-            yield _unseen(app, resource, condition)
-    if _is_by_itself(app, options):
-        yield _whole(app)
+        if not resource.health.status and (condition := failed_condition(app, resource, options)):
+            yield _unseen_failure_finding(app, resource, condition)
+    if _is_unhealthy_alone(app, options):
+        yield _application_finding(app)
 
 
-def _is_by_itself(app: App, options: Patience) -> bool:
+def _is_unhealthy_alone(app: App, options: Patience) -> bool:
     """Whether the application is unhealthy while none of its objects is."""
     return (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
-        and not _any_object_is(app, app.health.status)
-        and not _just_turned(app, options)
+        and not _has_object_with_health(app, app.health.status)
+        and not _has_just_turned(app, options)
     )
 
 
-def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
-    sentence = _of_condition(condition)
+def _unseen_failure_finding(app: App, resource: Resource, condition: Object) -> Finding:
+    sentence = _condition_text(condition)
     facts = {**facts_of(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
     check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
     return Finding(
@@ -105,7 +105,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
         severity="warning",
         confidence="likely",
         evidence=(excerpt(sentence, 400),),
-        fixes=(*_reason_followed(resource, sentence), *check),
+        fixes=(*_reason_fixes(resource, sentence), *check),
         explains=(Symptom.health(resource.id),),
     )
 
@@ -122,13 +122,13 @@ _REASON = regex(r"\w+", re.ASCII)
 """A reason that needs no escape in a string of a health check."""
 
 
-def _just_turned(app: App, options: Patience) -> bool:
+def _has_just_turned(app: App, options: Patience) -> bool:
     """Whether the health changed within the last minutes: the list of Applications and their objects are read one after the other."""
     since = parse_time(dig(app.raw, "status", "health", "lastTransitionTime"))
     return since is not None and app.observed_at - since <= options.span
 
 
-def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...]]) -> Iterator[Resource]:
+def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...]]) -> Iterator[Resource]:
     if any(c.type == "InvalidSpecError" for c in app.conditions):
         return  # Argo CD no longer judges health: status.resources is old
     for resource in app.resources:
@@ -139,35 +139,35 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
             continue  # reported as a missing object, or by the comparison error
         if _has_recovered(app, resource, options):
             continue
-        if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
+        if status == "Progressing" and not _is_late(app, resource, options, ailing.get(resource.uid, ())):
             continue
-        if judged(resource):
+        if is_health_counted(resource):
             yield resource
 
 
 def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
     """Whether its controller reported within the last minutes that it is well: Argo CD still shows the earlier health."""
-    if (since := _well_since(resource)) is not None and timedelta() <= app.observed_at - since <= options.span:
+    if (since := _healthy_since(resource)) is not None and timedelta() <= app.observed_at - since <= options.span:
         return True
-    said = maps(resource.live, "status", "conditions")
-    if "." not in resource.group or any(text_at(c, "type") in _ILL and c.get("status") == "True" for c in said):
+    conditions = maps(resource.live, "status", "conditions")
+    if "." not in resource.group or any(text_at(c, "type") in _ILL and c.get("status") == "True" for c in conditions):
         return False
-    verdicts = [c for c in said if text_at(c, "type") in _WELL]
+    verdicts = [c for c in conditions if text_at(c, "type") in _WELL]
     times = [parse_time(c.get("lastTransitionTime")) for c in verdicts]
     return (
         bool(verdicts)
-        and all(c.get("status") == "True" and is_of_now(resource, c) for c in verdicts)
+        and all(c.get("status") == "True" and is_current(resource, c) for c in verdicts)
         and any(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
     )
 
 
-def _well_since(resource: Resource) -> datetime | None:
+def _healthy_since(resource: Resource) -> datetime | None:
     """Since when Argo CD's own check would call the status of a built-in kind Healthy (gitops-engine, pkg/health)."""
     live = resource.live or {}
     status = mapping(live, "status")
     conditions = maps(status, "conditions")
     match resource.group, resource.kind:
-        case "apps", "Deployment" if rolled_out(live):
+        case "apps", "Deployment" if is_rolled_out(live):
             times = [parse_time(c.get(at)) for c in conditions for at in ("lastTransitionTime", "lastUpdateTime")]
         case "batch", "Job" if {text_at(c, "type") for c in conditions if c.get("status") == "True"} & _ENDED == {
             "Complete"
@@ -186,12 +186,12 @@ _WELL = frozenset({"Ready", "Available", "Healthy", "Synced", "Succeeded"})
 _ILL = frozenset({"Stalled", "Degraded", "Failed", "Failure", "Error"})
 
 
-def _late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, ...]) -> bool:
+def _is_late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, ...]) -> bool:
     if resource.kind in _RUN_TO_THEIR_END or _awaits_a_run(app, resource):
         return False
-    if any(crashes(node) and overdue(app, node.created_at, options.span) for node in ailing):
+    if any(has_crashing_container(node) and is_overdue(app, node.created_at, options.span) for node in ailing):
         return True  # a pod that starts between two crashes makes its workload's conditions look recent
-    return overdue(app, _last_step(app, resource), allowed(resource, options.span))
+    return is_overdue(app, _last_progress(app, resource), allowed_wait(resource, options.span))
 
 
 def _awaits_a_run(app: App, resource: Resource) -> bool:
@@ -202,7 +202,7 @@ def _awaits_a_run(app: App, resource: Resource) -> bool:
     )
 
 
-def _last_step(app: App, resource: Resource) -> datetime | None:
+def _last_progress(app: App, resource: Resource) -> datetime | None:
     """The time of its last progress: its own times, or that of a new pod, so that a long rolling update is no standstill.
 
     No time of a workload shows that a pod has lost its readiness; the time when the application became Progressing does.
@@ -213,7 +213,7 @@ def _last_step(app: App, resource: Resource) -> datetime | None:
     return max((t for t in (waiting_since(resource), *times) if t is not None), default=None)
 
 
-def _any_object_is(app: App, status: str) -> bool:
+def _has_object_with_health(app: App, status: str) -> bool:
     return any(r.health.status == status for r in app.resources) or any(n.health.status == status for n in app.nodes)
 
 
@@ -222,27 +222,27 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     pod_troubles = troubles(app, resource, ailing)
     reason, evidence = _reason(app, resource, pod_troubles, ailing)
     waits = status == "Progressing"
-    crashing = min((n.created_at for n in ailing if crashes(n) and n.created_at), default=None)
-    age = waited(app, crashing or _last_step(app, resource))
+    crashing = min((n.created_at for n in ailing if has_crashing_container(n) and n.created_at), default=None)
+    age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
     why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events say why"
     finding = Finding(
-        message=f"{resource.id} is {_shown(status)}{why}.",
+        message=f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         cause=_cause(resource, reason),
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_followed(resource, reason, _pod_of(reason, pod_troubles)),
+        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
-    return _by_child(resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_words(resource)))))
+    return _by_child(resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))))
 
 
 def _by_child(finding: Finding) -> Finding:
@@ -257,10 +257,12 @@ def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...
     return Complaint(app, fleet, resource.id, resource.desired or resource.live, tuple(filter(None, texts)))
 
 
-def _own_words(resource: Resource) -> tuple[str, ...]:
+def _own_messages(resource: Resource) -> tuple[str, ...]:
     """The messages of Argo CD and of the object's own conditions, without Events."""
-    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
-    return (resource.health.message, *map(_of_condition, conditions))
+    conditions = [
+        c for c in (*_part_conditions(resource), *items(resource.live, "status", "conditions")) if _reports_fault(c)
+    ]
+    return (resource.health.message, *map(_condition_text, conditions))
 
 
 def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
@@ -269,7 +271,7 @@ def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
     return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
 
 
-def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
+def _reason_fixes(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
     """Fixes for a known reason, and always a place to read it."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
@@ -286,7 +288,7 @@ def _cause(resource: Resource, reason: str) -> str:
     return found.entry.cause if found else "unknown"
 
 
-def _shown(status: str) -> str:
+def _health_text(status: str) -> str:
     return "of unknown health" if status == "Unknown" else status
 
 
@@ -297,15 +299,15 @@ def _reason(
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    sentence = [_of_event(e) for e in events or () if e.type == "Warning"]
-    sentence += () if pod_troubles else _of_pods(app, ailing)
-    candidates += _said(resource, sentence)
-    candidates += _of_task(resource)
+    sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
+    sentence += () if pod_troubles else _pod_warnings(app, ailing)
+    candidates += _status_faults(resource, sentence)
+    candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
         lines.append("its Events could not be had")
     message = resource.health.message or str(dig(resource.live, "status", "message") or "")
-    newest = next((_of_event(e) for e in events or ()), "")  # for claims, a fault is a Normal Event
+    newest = next((_event_text(e) for e in events or ()), "")  # for claims, a fault is a Normal Event
     best = next(iter(candidates), message or newest)
     return best, tuple(lines)
 
@@ -313,50 +315,56 @@ def _reason(
 _KNOWS = ("cause", "sort", "stage")
 
 
-def _said(resource: Resource, sentence: list[str]) -> list[str]:
+def _status_faults(resource: Resource, sentence: list[str]) -> list[str]:
     """The faults in the object's conditions and Events, the most specific sentence first.
 
     A condition of an earlier spec, one that only reports a consequence, and an unknown Event come last. Among equally specific ones, conditions go before
     Events, and the newest transition goes first.
     """
-    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
+    conditions = [
+        c for c in (*_part_conditions(resource), *items(resource.live, "status", "conditions")) if _reports_fault(c)
+    ]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
-    ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
-    if (own := _of_status(resource)) and not any(own in text for _, text in ranked):
-        ranked.append(((False, False, _deciding(resource, own)), own))
-    levels = [(text, _deciding(resource, text)) for text in sentence]
+    ranked = [(_condition_order(resource, c), _condition_text(c)) for c in conditions]
+    if (own := _status_message(resource)) and not any(own in text for _, text in ranked):
+        ranked.append(((False, False, _text_order(resource, own)), own))
+    levels = [(text, _text_order(resource, text)) for text in sentence]
     ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _of_status(resource: Resource) -> str:
+def _status_message(resource: Resource) -> str:
     """An operator's message on a fault outside the conditions; empty if Argo CD already shows it."""
     status = mapping(resource.live, "status") if "." in resource.group else {}
-    said = next((text for field in _SENTENCES if (text := text_at(status, field))), "")
-    return f"{text_at(status, 'phase')}: {said}".lstrip(": ") if said and said not in resource.health.message else ""
+    message = next((text for field in _MESSAGE_FIELDS if (text := text_at(status, field))), "")
+    return (
+        f"{text_at(status, 'phase')}: {message}".lstrip(": ")
+        if message and message not in resource.health.message
+        else ""
+    )
 
 
-_SENTENCES = ("phaseReason", "errorMessage", "lastError", "error")
+_MESSAGE_FIELDS = ("phaseReason", "errorMessage", "lastError", "error")
 
 
-def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
+def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
     """Warnings of pods that are not well, if none of them has a known form."""
     for node in ailing:
         if node.id.kind == "Pod":
             yield from (
-                f"{node.id}: {_of_event(e)}" for e in app.events(node.id, node.uid) or () if e.type == "Warning"
+                f"{node.id}: {_event_text(e)}" for e in app.events(node.id, node.uid) or () if e.type == "Warning"
             )
 
 
-def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
+def _condition_order(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """Sort key: how unspecific a condition is; the least first."""
-    of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
-    said = text_at(condition, "message")
-    follows = condition.get("reason") in _CONSEQUENCES or said.endswith(_NO_MORE) or bool(_NOT_READY.match(said))
-    return not of_now, follows, _deciding(resource, _of_condition(condition))
+    of_now = text_at(condition, "observedGeneration") in ("", None) or is_current(resource, condition)
+    message = text_at(condition, "message")
+    follows = condition.get("reason") in _CONSEQUENCES or message.endswith(_NO_MORE) or bool(_NOT_READY.match(message))
+    return not of_now, follows, _text_order(resource, _condition_text(condition))
 
 
-def _deciding(resource: Resource, text: str) -> int:
+def _text_order(resource: Resource, text: str) -> int:
     """0 for a known cause, 1 for a form that many programs share, 2 for a stage, 3 for an unknown text."""
     if field_errors(text):
         return 0
@@ -364,7 +372,7 @@ def _deciding(resource: Resource, text: str) -> int:
     return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
 
 
-def _of_task(resource: Resource) -> tuple[str, ...]:
+def _task_reason(resource: Resource) -> tuple[str, ...]:
     """The reason of a running Pod that is not always restarted: Argo CD treats it as a task and waits for its end (gitops-engine, pkg/health)."""
     policy = text_at(resource.live, "spec", "restartPolicy") or "Always"
     runs = (resource.group, resource.kind) == ("", "Pod") and dig(resource.live, "status", "phase") == "Running"
@@ -373,7 +381,7 @@ def _of_task(resource: Resource) -> tuple[str, ...]:
     )
 
 
-def _of_parts(resource: Resource) -> Iterator[Object]:
+def _part_conditions(resource: Resource) -> Iterator[Object]:
     """The conditions on parts of the object, such as a Gateway's for each listener and a route's for each parent."""
     status = dig(resource.live, "status")
     for parts in status.values() if isinstance(status, dict) else ():
@@ -395,23 +403,23 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 """A sentence with no more information than the type of its condition."""
 
 
-def _speaks(condition: object) -> bool:
+def _reports_fault(condition: object) -> bool:
     """Whether a condition reports a fault, or that its state is not known, and has words for it."""
     said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
-    return said and speaks(condition, ("False", "Unknown"))  # type: ignore[arg-type]
+    return said and reports_fault(condition, ("False", "Unknown"))  # type: ignore[arg-type]
 
 
-def _of_condition(condition: Object) -> str:
+def _condition_text(condition: Object) -> str:
     return f"{condition.get('type')}={condition.get('status')} {condition.get('reason') or ''}: {condition.get('message') or ''}".rstrip(
         ": "
     )
 
 
-def _of_event(event: Event) -> str:
+def _event_text(event: Event) -> str:
     return f"{event.reason}: {event.message}"
 
 
-def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
+def _child_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     child = fleet.app(resource.name, resource.namespace)
     assert child is not None  # the caller looked
     return Finding(
@@ -424,9 +432,9 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
     )
 
 
-def _whole(app: App) -> Finding:
+def _application_finding(app: App) -> Finding:
     why = f' ("{telling(app.health.message)}")' if app.health.message else ", though none of its objects is"
-    event, causes = _turned(app)
+    event, causes = _health_event(app)
     if causes:
         why = f", and Argo CD's event names {excerpt(causes, 160)} as the cause"
     return Finding(
@@ -449,7 +457,7 @@ def _whole(app: App) -> Finding:
 _CAUSED_BY = regex(r"Caused by (?P<all>[^()]{1,400})")
 
 
-def _turned(app: App) -> tuple[str, str]:
+def _health_event(app: App) -> tuple[str, str]:
     """The newest event of the change to the present health, and the objects that it names as its cause, in Argo CD 3.6's form."""
     for event in app.evidence.get(Want("app-events")) or ():
         if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:

@@ -44,7 +44,7 @@ from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
-from ._running import crash_loops, ends, events, live, live_wants, unwell, workloads
+from ._running import container_ends, is_crash_looping, is_unwell, live_pod, live_pod_wants, pod_warnings, workloads
 
 _DENIED = regex(
     r"read-?only ?file ?system|permission denied|operation not permitted|EACCES|EROFS|is not writable", re.I
@@ -65,40 +65,40 @@ class _Denial:
     at: str
     container: Object
     path: str
-    said: str
+    error_text: str
     read_only: bool
-    run: bool = False
+    is_execution: bool = False
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The state of a restarting pod, and its Events."""
     for _, nodes in workloads(app):
-        if any(crash_loops(n) for n in nodes[:1]):
-            yield from live_wants(nodes)
+        if any(is_crash_looping(n) for n in nodes[:1]):
+            yield from live_pod_wants(nodes)
             yield from (Want("events", node.id, node.uid) for node in nodes[:1])
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload."""
     for resource, nodes in workloads(app):
-        if not any(crash_loops(n) for n in nodes[:1]):
+        if not any(is_crash_looping(n) for n in nodes[:1]):
             continue
         obj = resource.live or resource.any
         _, spec = pod_spec(obj)
         denial = next(_denials(app, obj, nodes), None)
         if denial is not None:
             yield _finding(app, resource, nodes, denial, spec)
-        elif (found := _ignored_group(obj, spec)) is not None and unwell(resource, nodes):
-            yield _not_followed(app, resource, nodes, *found)
+        elif (found := _host_path_group(obj, spec)) is not None and is_unwell(resource, nodes):
+            yield _host_path_finding(app, resource, nodes, *found)
 
 
 def _denials(app: App, obj: Object, nodes: Sequence[Node]) -> Iterator[_Denial]:
     named = {text_at(c, "name"): (at, c) for at, c in containers(obj)}
-    found = live(app, nodes)
-    for name, end in ends(found[1]) if found else ():
+    found = live_pod(app, nodes)
+    for name, end in container_ends(found[1]) if found else ():
         if name in named:
-            yield from _of(*named[name], text_at(end, "message"))
-    for _, event in events(app, nodes):
+            yield from _denials_in_text(*named[name], text_at(end, "message"))
+    for _, event in pod_warnings(app, nodes):
         started = _NOT_RUN.search(event.message)
         for at, container in named.values():
             if started is not None:
@@ -106,12 +106,12 @@ def _denials(app: App, obj: Object, nodes: Sequence[Node]) -> Iterator[_Denial]:
                     started["what"] in items(container, "command")[:1]
                     and _mount(container, started["what"]) is not None
                 ):
-                    yield _Denial(at, container, started["what"], event.message, read_only=False, run=True)
+                    yield _Denial(at, container, started["what"], event.message, read_only=False, is_execution=True)
             elif len(named) == 1:
-                yield from _of(at, container, event.message)
+                yield from _denials_in_text(at, container, event.message)
 
 
-def _of(at: str, container: Object, text: str) -> Iterator[_Denial]:
+def _denials_in_text(at: str, container: Object, text: str) -> Iterator[_Denial]:
     """The refusal and the path in one text; Go, C and Java write the path before the refusal, shells after a quote."""
     text = text[-_READ:]
     for refused in _DENIED.finditer(text):
@@ -140,14 +140,14 @@ def _volume(spec: Object, name: str) -> Object:
     return next((v for v in maps(spec, "volumes") if v.get("name") == name), {})
 
 
-def _user(container: Object, spec: Object) -> str:
+def _user_id(container: Object, spec: Object) -> str:
     found = dig(container, "securityContext", "runAsUser")
     found = dig(spec, "securityContext", "runAsUser") if found is None else found
     return "" if found is None else str(found)
 
 
 def _cause(denial: _Denial, spec: Object) -> str:
-    if denial.run:
+    if denial.is_execution:
         return "not-executable"
     mount = _mount(denial.container, denial.path) if denial.path else None
     if mount is None:
@@ -169,7 +169,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], denial: _Denia
     cause = _cause(denial, spec)
     path = excerpt(denial.path, 120)
     name = text_at(denial.container, "name")
-    user = _user(denial.container, spec)
+    user = _user_id(denial.container, spec)
     who = f"user {user}" if user else "its user"
     why = {
         "read-only-root": f"may not write {path or 'where it does'}, since its root file system is read-only",
@@ -179,14 +179,14 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], denial: _Denia
         "not-executable": f"may not run {path}, which lies on a volume",
         "mode": f"may not use {path} as {who}",
     }[cause]
-    shown = unwell(resource, nodes)
+    shown = is_unwell(resource, nodes)
     return Finding(
         message=f"Container {name} of {resource.id} {why}, so it ends again and again.",
-        at=Location(app.ref, resource.id, _place(denial, cause)),
+        at=Location(app.ref, resource.id, _faulty_pointer(denial, cause)),
         cause=cause,
         severity="error" if shown else "warning",
         confidence="likely" if cause in ("read-only-root", "read-only-mount") else "possible",
-        evidence=(f"{nodes[0].id}, container {name}: {excerpt(denial.said, 400)}",),
+        evidence=(f"{nodes[0].id}, container {name}: {excerpt(denial.error_text, 400)}",),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
         fixes=tuple(_fixes(resource, denial, cause, spec)),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
@@ -195,7 +195,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], denial: _Denia
     )
 
 
-def _place(denial: _Denial, cause: str) -> str:
+def _faulty_pointer(denial: _Denial, cause: str) -> str:
     if cause == "read-only-root":
         return f"{denial.at}/securityContext/readOnlyRootFilesystem"
     mount = _mount(denial.container, denial.path)
@@ -206,7 +206,7 @@ def _place(denial: _Denial, cause: str) -> str:
 def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Iterator[Fix]:
     where = str(resource.id)
     above = denial.path.rstrip("/").rpartition("/")[0] or denial.path
-    user = _user(denial.container, spec)
+    user = _user_id(denial.container, spec)
     match cause:
         case "read-only-root":
             text = f"volumeMounts:\n- name: scratch\n  mountPath: {excerpt(above, 120) or 'FOLDER_THAT_IT_WRITES'}\n---\nvolumes:\n- name: scratch\n  emptyDir: {{}}\n"
@@ -218,7 +218,7 @@ def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Ite
                 "its pods restart; more paths may follow",
             )
         case "read-only-mount":
-            text = f"{_place(denial, cause)}: readOnly: false, or an emptyDir for what is written; files of a ConfigMap or Secret stay read-only\n"
+            text = f"{_faulty_pointer(denial, cause)}: readOnly: false, or an emptyDir for what is written; files of a ConfigMap or Secret stay read-only\n"
             yield Fix(
                 "Let the mount be written, or write elsewhere",
                 "manifest",
@@ -246,7 +246,7 @@ def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Ite
             yield Fix("Run as a user that may use the file, or change its mode", "manifest", where, Edit("text", text))
 
 
-def _ignored_group(obj: Object, spec: Object) -> tuple[str, str, str] | None:
+def _host_path_group(obj: Object, spec: Object) -> tuple[str, str, str] | None:
     """(pointer, path, fsGroup) of a directory of the node that a container mounts under an fsGroup."""
     group = dig(spec, "securityContext", "fsGroup")
     if group is None:
@@ -254,13 +254,15 @@ def _ignored_group(obj: Object, spec: Object) -> tuple[str, str, str] | None:
     for at, container in containers(obj):
         for index, mount in enumerate(maps(container, "volumeMounts")):
             volume = _volume(spec, text_at(mount, "name"))
-            user = _user(container, spec)
+            user = _user_id(container, spec)
             if volume.get("hostPath") and mount.get("readOnly") is not True and user not in ("", "0"):
                 return f"{at}/volumeMounts/{index}", text_at(mapping(volume, "hostPath"), "path"), str(group)
     return None
 
 
-def _not_followed(app: App, resource: Resource, nodes: Sequence[Node], pointer: str, path: str, group: str) -> Finding:
+def _host_path_finding(
+    app: App, resource: Resource, nodes: Sequence[Node], pointer: str, path: str, group: str
+) -> Finding:
     where = excerpt(path, 120)
     text = f"chgrp -R {group} {where} && chmod -R g+rwX {where}   # on each node, or in an init container that runs as root\n"
     return Finding(

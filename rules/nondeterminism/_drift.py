@@ -16,96 +16,120 @@ from ..shared import charts
 from ..shared.charts import Release
 from ._items import item_at
 from ._keys import turned
-from ._renamed import renamed
-from ._shapes import Kind, alike, both_random, classify, generated, go_time, is_version_label, turns, twins
-from ._sign import Sign, own
-from ._syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
+from ._renamed import renamed_object_signs
+from ._shapes import (
+    Kind,
+    are_both_random,
+    are_random_suffixes,
+    classify,
+    differ_only_at_end,
+    is_go_time,
+    is_often_generated,
+    is_version_label,
+    look_alike,
+)
+from ._sign import Sign, is_own
+from ._syncs import (
+    LastSync,
+    has_outlived_sync,
+    have_only_charts_moved,
+    is_by_argocd,
+    is_written_at_revision,
+    last_sync,
+    rotation_subject,
+)
 
 Place = tuple[Resource, Change, Kind]
 
 
-def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
+def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     """Signs among the differences that Argo CD shows, in fields that only a sync wrote."""
-    at = synced(app)
+    at = last_sync(app)
     here: list[Place] = []
     elsewhere: list[Place] = []
     others: list[Change] = []
-    for resource in (r for r in app.changed if own(app, fleet, r)):
-        upgraded = _upgraded(resource)
+    for resource in (r for r in app.changed if is_own(app, fleet, r)):
+        upgraded = _is_chart_upgraded(resource)
         keys = () if upgraded else tuple(_turned_keys(app, at, resource))
         yield from keys
         seen = {claim for sign in keys for claim in sign.claims}
         for change in resource.changes:
             if Symptom.change(resource.id, change.pointer) in seen:
                 continue
-            if change.writer is not None and not by_argocd(change.writer):
+            if change.writer is not None and not is_by_argocd(change.writer):
                 continue  # another writer: a live edit, a controller, a rotation
-            mine = not upgraded and written_here(at, resource, change)
+            is_own_write = not upgraded and is_written_at_revision(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
-                _random_kind(change) if mine and resource.kind != "Secret" else None
+                _random_kind(change) if is_own_write and resource.kind != "Secret" else None
             )
             if kind is None:
                 others.append(change)
             elif _sent(resource, change):
                 continue
             else:
-                (here if mine else elsewhere).append((resource, change, kind))
+                (here if is_own_write else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
-        sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
-        if not _can_draw(app, resource):
+        sign = _plugin_sign(app, _one_revision_sign(app, resource, change, kind))
+        if not _can_be_random(app, resource):
             why = f"{sign.why}\nno label names a chart behind it, and Kustomize itself generates nothing random"
             sign = replace(sign, confidence="possible", why=why)
         yield sign
     if at.same and not at.partial:
-        yield from renamed(app, at)
-    elif at.moved and _only_helm(app):
-        yield from _names_after_a_move(app, at)
-    if _only_helm(app):
-        yield from _names_left_behind(app)
-    moved = tuple(_after_a_move(app, at, elsewhere, others, known))
-    yield from (_from_outside(app, sign) for sign in (*moved, *_derived(app, elsewhere, moved, known)))
+        yield from renamed_object_signs(app, at)
+    elif at.moved and _has_only_helm(app):
+        yield from _two_revision_name_signs(app, at)
+    if _has_only_helm(app):
+        yield from _leftover_name_signs(app)
+    moved = tuple(_two_revision_signs(app, at, elsewhere, others, known))
+    yield from (_plugin_sign(app, sign) for sign in (*moved, *_derived_signs(app, elsewhere, moved, known)))
 
 
 def _random_kind(change: Change) -> Kind | None:
     """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values."""
     if not (
-        isinstance(change.desired, str) and isinstance(change.live, str) and both_random(change.desired, change.live)
+        isinstance(change.desired, str)
+        and isinstance(change.live, str)
+        and are_both_random(change.desired, change.live)
     ):
         return None
     return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
 
 
-def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
+def _one_revision_sign(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
     revision = ", ".join(r[:12] for r in app.revisions if r)
-    if kind == "config" and not both_random(str(change.desired), str(change.live)):
+    if kind == "config" and not are_both_random(str(change.desired), str(change.live)):
         why = (
             f"revision {revision} was synced and now renders another value, which is neither random nor a time: "
             "the cluster's version and kinds, or an input that is not pinned, may decide it"
         )
-        return _shown(resource, change, kind, "possible", why)
+        return _change_sign(resource, change, kind, "possible", why)
     if change.writer is not None:
         why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; no one else wrote the field"
-        return _shown(resource, change, kind, "proven", why)
-    random = kind in ("config", "value") and both_random(str(change.desired), str(change.live))
-    how = ", which differs in random words or times alone" if random else ""
-    why = f"revision {revision} was synced and now renders another value{how}; who wrote the live one is not recorded"
-    return _shown(resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why)
+        return _change_sign(resource, change, kind, "proven", why)
+    random = kind in ("config", "value") and are_both_random(str(change.desired), str(change.live))
+    manner = ", which differs in random words or times alone" if random else ""
+    why = (
+        f"revision {revision} was synced and now renders another value{manner}; who wrote the live one is not recorded"
+    )
+    return _change_sign(
+        resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why
+    )
 
 
-def _turned_keys(app: App, at: Synced, resource: Resource) -> Iterator[Sign]:
+def _turned_keys(app: App, at: LastSync, resource: Resource) -> Iterator[Sign]:
     """Keys of a map that the sync of this revision wrote, and that the revision now renders under other random names."""
     for pointer, kind, changes in turned(resource):
-        if not all(written_here(at, resource, change) and not _sent(resource, change) for change in changes):
+        if not all(is_written_at_revision(at, resource, change) and not _sent(resource, change) for change in changes):
             continue
         new, old = changes[0], changes[len(changes) // 2]
-        sure = by_argocd(old.writer)
+        sure = is_by_argocd(old.writer)
         if old.writer is not None and not sure:
             continue  # someone else wrote the key
         one, other = (repr(split_pointer(change.pointer)[-1]) for change in (new, old))
         names = "one key follows another of a like name" if kind == "secret" else f"key {one} follows {other}"
         claims = tuple(Symptom.change(resource.id, change.pointer) for change in changes)
         why = f"{resource.id} {pointer}: {names} at one revision"
-        yield _from_outside(app, Sign(resource.id, pointer, kind, "proven" if sure else "likely", why, claims))
+        yield _plugin_sign(app, Sign(resource.id, pointer, kind, "proven" if sure else "likely", why, claims))
 
 
 def _sent(resource: Resource, change: Change) -> bool:
@@ -113,8 +137,8 @@ def _sent(resource: Resource, change: Change) -> bool:
     return change.desired is not MISSING and bool(applied_value(resource, change) == change.desired)
 
 
-def _after_a_move(
-    app: App, at: Synced, found: Sequence[Place], others: Sequence[Change], known: Sequence[Release]
+def _two_revision_signs(
+    app: App, at: LastSync, found: Sequence[Place], others: Sequence[Change], known: Sequence[Release]
 ) -> Iterator[Sign]:
     """Signs if the last sync, as far as known, did not write this value at this revision: a difference may be the commit's own.
 
@@ -123,46 +147,50 @@ def _after_a_move(
     """
     bumped = any(is_version_label(change.pointer) for change in others)
     kinds = {kind for *_, kind in found}
-    alone = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
-    lone = alone and "config" not in kinds
-    random = [place for place in found if _random(place)] if alone and at.moved and "secret" not in kinds else []
-    same_values = at.moved and "secret" in kinds and only_charts_moved(app)
-    meant = rotation(app) if "secret" in kinds else None
+    is_only_difference = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
+    lone = is_only_difference and "config" not in kinds
+    random = (
+        [place for place in found if _is_random(place)]
+        if is_only_difference and at.moved and "secret" not in kinds
+        else []
+    )
+    same_values = at.moved and "secret" in kinds and have_only_charts_moved(app)
+    meant = rotation_subject(app) if "secret" in kinds else None
     only_random = bool(random) and len(random) == sum(kind in ("config", "value") for *_, kind in found)
     for resource, change, kind in found:
         release, item = item_at(app, resource, change.pointer, known)
-        fixed = item is not None and release is not None and charts.pinned(item, release)
-        if kind == "secret" and (fixed or outlived(app, resource)):
+        fixed = item is not None and release is not None and charts.is_pinned(item, release)
+        if kind == "secret" and (fixed or has_outlived_sync(app, resource)):
             continue  # the Application sets it, or an earlier commit kept it: so this change is intended
         if item is not None and release is not None and not fixed:
             why = f"chart {release.label} generates a new {item.what} at each render ({', '.join(item.functions)})"
             pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
-            yield _shown(
+            yield _change_sign(
                 resource, change, kind, "possible" if pinned else "likely", f"{why}\n{meant}" if pinned else why
             )
         elif kind == "secret" and resource.kind == "Secret":
-            likely = generated(change.pointer) and _by_helm(app, resource)
-            if lone and likely and not (at.respecified or meant or (at.moved and _decrypted(app))):
+            likely = is_often_generated(change.pointer) and _is_by_helm(app, resource)
+            if lone and likely and not (at.respecified or meant or (at.moved and _has_decrypted_values(app))):
                 why = "nothing else that Git renders changed with it"
-                yield _shown(resource, change, kind, "likely", why)
+                yield _change_sign(resource, change, kind, "likely", why)
             elif likely and same_values and not _TEXT.search(change.pointer):
-                yield _shown(
+                yield _change_sign(
                     resource, change, kind, "likely", "the chart's version moved, and no value that could pin it"
                 )
             elif likely:
                 why = "its name is that of a generated value; Git may have changed it"
-                yield _shown(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
+                yield _change_sign(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
         elif kind == "checksum" and not bumped:
             of_values = (
                 "values" in split_pointer(change.pointer)[-1]
             )  # all of them: one without another visible change moves it too
-            if not of_values and (only_random or (lone and "secret" not in kinds and not _hashable_moves(app))):
-                yield _shown(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
+            if not of_values and (only_random or (lone and "secret" not in kinds and not _has_hashable_change(app))):
+                yield _change_sign(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
             elif lone:
-                yield _shown(resource, change, kind, "possible", "what it hashes may have changed in Git")
+                yield _change_sign(resource, change, kind, "possible", "what it hashes may have changed in Git")
         elif kind == "stamp":
-            sure = alike(str(change.desired), str(change.live)) or go_time(str(change.desired))
-            yield _shown(
+            sure = look_alike(str(change.desired), str(change.live)) or is_go_time(str(change.desired))
+            yield _change_sign(
                 resource,
                 change,
                 kind,
@@ -170,15 +198,17 @@ def _after_a_move(
                 "it marks the time or the turn of a render",
             )
         elif kind == "ca-bundle" and lone and "secret" in kinds:
-            yield _shown(resource, change, kind, "likely", "a certificate authority that changed with a Secret alone")
+            yield _change_sign(
+                resource, change, kind, "likely", "a certificate authority that changed with a Secret alone"
+            )
         elif kind == "ca-bundle" and lone:
-            yield _shown(resource, change, kind, "possible", "a certificate authority; Git may have changed it")
+            yield _change_sign(resource, change, kind, "possible", "a certificate authority; Git may have changed it")
         elif only_random and (resource, change, kind) in random:
             why = "one random word follows another, and nothing else that Git renders changed with it"
-            yield _shown(resource, change, kind, "likely", why)
+            yield _change_sign(resource, change, kind, "likely", why)
 
 
-def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+def _derived_signs(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
     """Keys without a telling name, next to a random one of the same Secret: a connection string contains the password."""
     for resource, change, kind in found:
         random_here = [
@@ -191,24 +221,24 @@ def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Seq
         ):
             continue
         release, item = item_at(app, resource, change.pointer, known)
-        if item is not None and release is not None and charts.pinned(item, release):
+        if item is not None and release is not None and charts.is_pinned(item, release):
             continue
         best = max((s.confidence for s in random_here), key=("possible", "likely", "proven").index)
         why = f"it changed together with key {random_here[0].key!r} of the same Secret, of which it may be made"
-        yield _shown(resource, change, kind, best, why)
+        yield _change_sign(resource, change, kind, best, why)
 
 
-def _random(place: Place) -> bool:
+def _is_random(place: Place) -> bool:
     """Whether a chart's value differs in random words that no name of a commit, image or build explains."""
     resource, change, kind = place
     return (
         kind in ("config", "value")
         and charts.chart_label(resource.any) is not None
-        and both_random(str(change.desired), str(change.live), hashes=False)
+        and are_both_random(str(change.desired), str(change.live), hashes=False)
     )
 
 
-def _hashable_moves(app: App) -> bool:
+def _has_hashable_change(app: App) -> bool:
     """Whether the live data of a ConfigMap or Secret differs from Git's render, also in ignored fields; or one belongs to a hook, whose states
     are not sent."""
     return any(
@@ -225,13 +255,13 @@ _TEXT = regex(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
 _DECRYPTED = regex(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
 
 
-def _decrypted(app: App) -> bool:
+def _has_decrypted_values(app: App) -> bool:
     """True if value files are decrypted in the render (helm-secrets, sops): a commit with a rotation changes only a Secret."""
     files = (str(file) for source in app.sources for file in items(source, "helm", "valueFiles"))
     return any(_DECRYPTED.search(file) for file in files)
 
 
-def _from_outside(app: App, sign: Sign) -> Sign:
+def _plugin_sign(app: App, sign: Sign) -> Sign:
     """The sign, weaker for a plugin, which may read its values from elsewhere, such as a vault: then it proves nothing that one value follows another."""
     if not any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources))):
         return sign
@@ -239,26 +269,30 @@ def _from_outside(app: App, sign: Sign) -> Sign:
     return replace(sign, confidence="possible", why=why)
 
 
-def _shown(resource: Resource, change: Change, kind: Kind, confidence: Confidence, why: str) -> Sign:
+def _change_sign(resource: Resource, change: Change, kind: Kind, confidence: Confidence, why: str) -> Sign:
     masked = "; the server masks both values" if kind == "secret" else ""
     line = f"{resource.id} {change.pointer}: {why}{masked}"
     return Sign(resource.id, change.pointer, kind, confidence, line, (Symptom.change(resource.id, change.pointer),))
 
 
-def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
+def _two_revision_name_signs(app: App, at: LastSync) -> Iterator[Sign]:
     """The same over two revisions: only for a random suffix that is no hash or version, and only if the images stay."""
-    gone = _gone(app, at)
+    dropped = _dropped_objects(app, at)
     for new in (r for r in app.resources if r.missing):
-        for old in (r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)):
+        for old in (r for r in dropped if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)):
             ends = new.name.rpartition("-")[2], old.name.rpartition("-")[2]
-            if twins(old.name, new.name) and turns(*ends) and _images(new.desired) == _images(old.live):
+            if (
+                differ_only_at_end(old.name, new.name)
+                and are_random_suffixes(*ends)
+                and _images(new.desired) == _images(old.live)
+            ):
                 why = f"the last sync created {old.id}, and only the random or dated end of its name has changed in {new.name}"
                 claims = (Symptom.missing(new.id), Symptom.extra(old.id))
                 yield Sign(new.id, "/metadata/name", "name", "likely", why, claims)
                 break
 
 
-def _names_left_behind(app: App) -> Iterator[Sign]:
+def _leftover_name_signs(app: App) -> Iterator[Sign]:
     """A live object whose name ends in a time or a random word, with several such leftovers of earlier renders; no image explains the suffix."""
     kinds = {(r.group, r.kind, r.namespace) for r in app.extra} if len(app.extra) > 1 else set()
     for new in (r for r in app.resources if (r.group, r.kind, r.namespace) in kinds):
@@ -266,13 +300,15 @@ def _names_left_behind(app: App) -> Iterator[Sign]:
             continue
         head, _, end = new.name.rpartition("-")
         old = [r for r in app.extra if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
-        left = [r for r in old if r.name.rpartition("-")[0] == head and turns(end, r.name.rpartition("-")[2])]
-        if len(left) > 1 and not any(end in image for image in _images(new.desired)):
-            why = f"earlier renders left {', '.join(str(r.id) for r in left)}, which differ in the random or dated end of the name"
+        leftovers = [
+            r for r in old if r.name.rpartition("-")[0] == head and are_random_suffixes(end, r.name.rpartition("-")[2])
+        ]
+        if len(leftovers) > 1 and not any(end in image for image in _images(new.desired)):
+            why = f"earlier renders left {', '.join(str(r.id) for r in leftovers)}, which differ in the random or dated end of the name"
             yield Sign(new.id, "/metadata/name", "name", "likely", why)
 
 
-def _gone(app: App, at: Synced) -> list[Resource]:
+def _dropped_objects(app: App, at: LastSync) -> list[Resource]:
     """Objects of the last sync that are no longer in the manifests."""
     return [r for r in app.resources if r.extra and r.key in at.applied]
 
@@ -281,23 +317,23 @@ def _images(obj: Object | None) -> list[str]:
     return [str(container.get("image")) for _, container in containers(obj)]
 
 
-def _upgraded(resource: Resource) -> bool:
+def _is_chart_upgraded(resource: Resource) -> bool:
     """Whether the object's chart has another version now: at one revision that is an unpinned dependency, which explains every value."""
     return charts.chart_label(resource.desired or {}) != charts.chart_label(resource.live or {})
 
 
-def _by_helm(app: App, resource: Resource) -> bool:
+def _is_by_helm(app: App, resource: Resource) -> bool:
     """Whether Helm renders the object, by the labels of charts; True if the application has only Helm sources."""
     labels = labels_of(resource.any)
     managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
-    return _only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
+    return _has_only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
 
 
-def _can_draw(app: App, resource: Resource) -> bool:
+def _can_be_random(app: App, resource: Resource) -> bool:
     """False for objects that Kustomize makes from plain files: a plugin or a remote base may change there, but no random function."""
     types = {charts.source_type(app, index) for index in range(len(app.sources))}
-    return "Kustomize" not in types or "Helm" in types or _by_helm(app, resource)
+    return "Kustomize" not in types or "Helm" in types or _is_by_helm(app, resource)
 
 
-def _only_helm(app: App) -> bool:
+def _has_only_helm(app: App) -> bool:
     return {charts.source_type(app, index) for index in range(len(app.sources))} - {""} == {"Helm"}

@@ -18,9 +18,9 @@ from argolint.edits import RESPECT
 from argolint.values import at_and_above, below
 
 from ..shared import charts
-from ._drift import drift
-from ._items import by_knowledge, hashed_secrets, with_item
-from ._renders import one_render, two_renders
+from ._drift import drift_signs
+from ._items import hashed_secret_signs, known_secret_signs, sign_with_item
+from ._renders import one_render_signs, two_render_signs
 from ._sign import WORKLOADS, Sign, stronger
 from ._syncs import new_commits
 
@@ -28,7 +28,7 @@ from ._syncs import new_commits
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Two fresh renders of all that may be random, the plain manifests if a hook Secret may rotate, and the messages of commits since the sync
     of a differing Secret."""
-    if rendered(app):
+    if is_rendered(app):
         yield Want("render")
         if any(r.modified for r in app.of_kind("Secret", "")):
             yield from new_commits(app)
@@ -38,13 +38,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def reads(app: App, fleet: Fleet, options: object = None) -> bool:
     """Whether an application without symptoms may have a random value: a chart with a Secret that is known or hashed twice."""
-    if not rendered(app) or not any(not r.hook for r in app.of_kind("Secret", "")):
+    if not is_rendered(app) or not any(not r.hook for r in app.of_kind("Secret", "")):
         return False
     workloads = sum(r.kind in WORKLOADS for r in app.resources)
     return workloads > 1 or any(next(release.random(), None) for release in charts.releases(app))
 
 
-def rendered(app: App) -> bool:
+def is_rendered(app: App) -> bool:
     """False if every source is a directory of plain manifests: those render equally each time.
 
     Before the first render Argo CD has not set the type of a source; then the source's own fields must show it.
@@ -67,20 +67,20 @@ def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
 
 
 def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
-    if not rendered(app) or not _worth_a_look(app):
+    if not is_rendered(app) or not _may_have_signs(app):
         return ()
     known = charts.releases(app)
-    found = [*two_renders(app), *drift(app, fleet, known), *one_render(app, known)]
-    merged = _merge(with_item(sign, app, known) for sign in found)
-    merged = _merge([*merged, *hashed_secrets(app, merged)])
-    seen = {sign.resource.key for sign in merged}
-    latent = [s for s in by_knowledge(app, fleet, known) if s.resource.key not in seen]
+    found = [*two_render_signs(app), *drift_signs(app, fleet, known), *one_render_signs(app, known)]
+    merged = _merged_signs(sign_with_item(sign, app, known) for sign in found)
+    merged = _merged_signs([*merged, *hashed_secret_signs(app, merged)])
+    with_sign = {sign.resource.key for sign in merged}
+    latent = [s for s in known_secret_signs(app, fleet, known) if s.resource.key not in with_sign]
     kept: dict[ResourceKey, frozenset[str]] = {}
-    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s, kept)]
+    every = [s for s in (*merged, *latent) if s.claims or not _is_kept_live(app, fleet, s, kept)]
     return tuple(sorted(every, key=lambda s: (s.resource.key, s.pointer)))
 
 
-def _merge(found: Iterable[Sign]) -> list[Sign]:
+def _merged_signs(found: Iterable[Sign]) -> list[Sign]:
     """One sign for each place: the strongest, with every reason and claim."""
     places: dict[tuple[ResourceKey, str], Sign] = {}
     for sign in found:
@@ -100,7 +100,7 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
     return list(places.values())
 
 
-def _keeps_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, frozenset[str]]) -> bool:
+def _is_kept_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, frozenset[str]]) -> bool:
     """Whether the field is ignored and each sync keeps its live value: then the second choice is in use already."""
     resource = app.resource(sign.resource.key)
     if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
@@ -114,7 +114,7 @@ def _keeps_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, fro
     return not kept.isdisjoint(at_and_above(sign.pointer)) or (masked and any(below(p, sign.pointer) for p in kept))
 
 
-def _worth_a_look(app: App) -> bool:
+def _may_have_signs(app: App) -> bool:
     """Whether anything differs, was rendered twice, or is a Secret of the chart: otherwise nothing is decoded."""
     return bool(
         app.evidence.get(Want("render"))

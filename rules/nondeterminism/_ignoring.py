@@ -15,20 +15,20 @@ from argolint.patterns import regex
 from argolint.values import join_pointer
 
 from ..shared import charts
-from ._items import carries
-from ._shapes import GENERIC, word
-from ._sign import Sign, checksums, references
+from ._items import is_workload_named
+from ._shapes import GENERIC, checksum_name
+from ._sign import Sign, checksum_values, referenced_names
 
 
-def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | None:
+def ignore_fix(app: App, roots: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | None:
     """One patch of the Application that ignores the Secret and all that hashes it, together."""
-    following = tuple(_hashing(app, own, {(s.resource.key, s.pointer) for s in symptoms}))
-    entries = _entries([s for s in (*own, *symptoms, *following) if s.kind != "name"])
+    following = tuple(_hashing_signs(app, roots, {(s.resource.key, s.pointer) for s in symptoms}))
+    entries = _ignore_entries([s for s in (*roots, *symptoms, *following) if s.kind != "name"])
     if not entries:
         return None
     operations = [*ignore_entries(app, *entries), *sync_option(app, RESPECT)]
-    secret = any(s.kind == "secret" for s in own)
-    stamp = all(s.kind == "stamp" for s in own)
+    secret = any(s.kind == "secret" for s in roots)
+    stamp = all(s.kind == "stamp" for s in roots)
     hides = "" if stamp else "It also hides a change that is wanted."
     first = "The first sync still writes a random value." if secret else ""
     return Fix(
@@ -40,13 +40,13 @@ def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | N
     )
 
 
-def _hashing(app: App, own: Sequence[Sign], known: set[object]) -> Iterator[Sign]:
+def _hashing_signs(app: App, roots: Sequence[Sign], known: set[object]) -> Iterator[Sign]:
     """The checksum annotations of pod templates that may hash one of these Secrets: they change with it at each render."""
-    for sign in own:
+    for sign in roots:
         secret = app.resource(sign.resource.key) if sign.kind == "secret" else None
         if secret is None:
             continue
-        for key, places in checksums(app).items():
+        for key, places in checksum_values(app).items():
             pointer = "/spec/template/metadata/annotations" + join_pointer(key)
             for workload, _ in places:
                 if (workload.key, pointer) not in known and _may_hash(app, key, workload, sign, secret):
@@ -60,8 +60,8 @@ _OF_CONFIG = regex(r"config|(?:^|-)cm(?:-|$)|scripts?")
 def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resource) -> bool:
     """Whether a checksum may hash the Secret, by the chart's record; without one, if it names no other object, in a reader or the same chart."""
     if sign.item is not None and sign.release is not None and sign.item.checksums:
-        return carries(sign.release, sign.item.checksums.get(key, ()), workload)
-    name = word(key)
+        return is_workload_named(sign.release, sign.item.checksums.get(key, ()), workload)
+    name = checksum_name(key)
     if name not in GENERIC and len(name) > 3:
         named = [r.key for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(name)]
         if named:
@@ -70,19 +70,19 @@ def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resour
         return False
     label = charts.chart_label(secret.any)
     alike = label is not None and charts.chart_label(workload.any) == label and "secret" in name
-    return alike or secret.name in references(workload.any)
+    return alike or secret.name in referenced_names(workload.any)
 
 
-def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
+def _ignore_entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
     """ignoreDifferences, one entry for each object; lists need jq, since a pointer has no wildcard."""
     by_object: dict[ResourceId, list[Sign]] = {}
     for sign in found:
         by_object.setdefault(sign.resource, []).append(sign)
     entries: list[dict[str, Any]] = []
     for id_, places in by_object.items():
-        pointers = [p for s in places for p in _pointers(s)]
+        pointers = [p for s in places for p in _sign_pointers(s)]
         if id_.kind == "Secret" and not id_.group:
-            pointers += _written(pointers)
+            pointers += _with_string_data(pointers)
         webhooks = any(p.startswith("/webhooks/") for p in pointers)
         entry: dict[str, Any] = {"group": id_.group, "kind": id_.kind, "name": id_.name}
         plain = sorted({p for p in pointers if not p.startswith("/webhooks/")})
@@ -94,15 +94,15 @@ def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
     return entries
 
 
-def _pointers(sign: Sign) -> list[str]:
+def _sign_pointers(sign: Sign) -> list[str]:
     """The sign's own pointer; for a masked Secret, the keys that the chart's record gives."""
     if sign.pointer == "/data" and sign.item is not None and sign.release is not None:
-        keys = [key for s in sign.item.secrets if sign.release.named(s.name, sign.resource.name) for key in s.keys]
+        keys = [key for s in sign.item.secrets if sign.release.makes_name(s.name, sign.resource.name) for key in s.keys]
         return [f"/data/{key.replace('~', '~0').replace('/', '~1')}" for key in keys] or [sign.pointer]
     return [sign.pointer]
 
 
-def _written(pointers: Sequence[str]) -> list[str]:
+def _with_string_data(pointers: Sequence[str]) -> list[str]:
     """The same keys under `stringData` too, where a chart may write them: a sync sends that unchanged, and it takes precedence over the kept
     `data` (controller/sync.go, normalizeTargetResources). No answer of Argo CD shows which of the two a manifest has."""
     return [f"/stringData{p.removeprefix('/data')}" for p in pointers if p == "/data" or p.startswith("/data/")]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from argolint import MISSING, Change, Resource, ResourceId
 from argolint.values import join_pointer, split_pointer
 
-from ._renamed import random_name
-from ._shapes import Kind, both_random
+from ._renamed import is_random_rename
+from ._shapes import Kind, are_both_random
 
 _MAPS = ("data", "stringData", "binaryData")
 
@@ -39,4 +39,4 @@ def turned(resource: Resource) -> Iterator[tuple[str, Kind, Sequence[Change]]]:
 
 def _random(one: Change, other: Change) -> bool:
     names = split_pointer(one.pointer)[-1], split_pointer(other.pointer)[-1]
-    return both_random(*names) or random_name(*names)
+    return are_both_random(*names) or is_random_rename(*names)

@@ -18,9 +18,9 @@ from argolint.values import dig, enumerated, parse_version, sh
 
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release
-from ._ignoring import ignoring
-from ._items import hashed
-from ._sign import WORKLOADS, Sign, checksums, references
+from ._ignoring import ignore_fix
+from ._items import hashed_items
+from ._sign import WORKLOADS, Sign, checksum_values, referenced_names
 
 
 @dataclass(frozen=True)
@@ -34,138 +34,146 @@ class NewSecret:
     """Whether the rendered one is live, so that its values can be kept."""
 
 
-def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
+def fixes(app: App, signs: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
     """Ranked: an existing Secret, a fixed value, a later chart or the place to search; then ignoring the fields."""
-    second = ignoring(app, own, symptoms)
-    return (*pinning(app, own), *((second,) if second else ()))
+    second = ignore_fix(app, signs, symptoms)
+    return (*pinning_fixes(app, signs), *((second,) if second else ()))
 
 
-def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
+def pinning_fixes(app: App, signs: Sequence[Sign]) -> tuple[Fix, ...]:
     """The fixes that make these values constant."""
-    made = {fix.title: fix for release, found in _by_release(app, own) for fix in _known(app, release, found, own)}
-    unknown = [sign for sign in own if sign.item is None]
-    return (*made.values(), *((_unknown(app, unknown),) if unknown or not made else ()))
+    made = {
+        fix.title: fix
+        for release, found in _items_by_release(app, signs)
+        for fix in _known_item_fixes(app, release, found, signs)
+    }
+    unknown = [sign for sign in signs if sign.item is None]
+    return (*made.values(), *((_unknown_chart_fix(app, unknown),) if unknown or not made else ()))
 
 
-def _by_release(app: App, own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
+def _items_by_release(app: App, signs: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
     """The known items behind the signs, by chart; behind a checksum, every random item that it hashes."""
     releases: dict[str, Release] = {}
     found: dict[str, dict[str, Item]] = {}
-    for sign in own:
+    for sign in signs:
         if sign.item is not None and sign.release is not None:
             chart = sign.release.chart
             releases.setdefault(chart, sign.release)
-            for item in (sign.item, *hashed(app, sign)):
+            for item in (sign.item, *hashed_items(app, sign)):
                 found.setdefault(chart, {}).setdefault(item.what, item)
     return [(releases[chart], tuple(known.values())) for chart, known in found.items()]
 
 
-def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign]) -> Iterator[Fix]:
-    existing = [(item, pin) for item in found if (pin := _first(item, release, existing=True))]
-    rest = [i for i in found if all(i is not item for item, _ in existing) and not _covered(i, existing)]
-    fixed = [(item, pin) for item in found if (pin := _first(item, release, existing=False))]
+def _known_item_fixes(app: App, release: Release, found: Sequence[Item], signs: Sequence[Sign]) -> Iterator[Fix]:
+    existing = [(item, pin) for item in found if (pin := _first_pin(item, release, existing=True))]
+    rest = [i for i in found if all(i is not item for item, _ in existing) and not _is_covered(i, existing)]
+    fixed = [(item, pin) for item in found if (pin := _first_pin(item, release, existing=False))]
     if existing:
         extra = [(item, pin) for item, pin in fixed if item in rest]
-        yield _with_existing(app, release, existing, extra, own)
+        yield _existing_secret_fix(app, release, existing, extra, signs)
     if fixed and (len(fixed) == len(found) or not existing):
-        yield _with_values(app, release, fixed, own)
+        yield _values_fix(app, release, fixed, signs)
     for item in found:
-        if all(item is not known for known, _ in (*existing, *fixed)) and not _covered(item, existing):
-            yield _too_old(release, item, found)
+        if all(item is not known for known, _ in (*existing, *fixed)) and not _is_covered(item, existing):
+            yield _newer_chart_fix(release, item, found)
 
 
-def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
+def _first_pin(item: Item, release: Release, *, existing: bool) -> Pin | None:
     return next((p for p in charts.pins(item, release) if names_secret(p) == existing), None)
 
 
-def _covered(item: Item, existing: Sequence[tuple[Item, Pin]]) -> bool:
+def _is_covered(item: Item, existing: Sequence[tuple[Item, Pin]]) -> bool:
     """Whether an existing Secret that replaces the item's own one has all of its keys too."""
-    held = {key for other, pin in existing if _one_secret(item, other) for key in pin.keys}
-    return bool(held) and _keys(item) <= held
+    pinned_keys = {key for other, pin in existing if _share_secret(item, other) for key in pin.keys}
+    return bool(pinned_keys) and _item_keys(item) <= pinned_keys
 
 
-def _one_secret(item: Item, other: Item) -> bool:
+def _share_secret(item: Item, other: Item) -> bool:
     return bool({secret.name for secret in item.secrets} & {secret.name for secret in other.secrets})
 
 
-def _keys(item: Item) -> set[str]:
+def _item_keys(item: Item) -> set[str]:
     return {key for secret in item.secrets for key in secret.keys}
 
 
 def names_secret(pin: Pin) -> bool:
     """Whether the pin's values need an existing Secret."""
-    return any(_placeholder(value) for value in pin.values.values())
+    return any(_is_placeholder(value) for value in pin.values.values())
 
 
-def _placeholder(value: object) -> bool:
+def _is_placeholder(value: object) -> bool:
     return isinstance(value, str) and value.startswith("my-")
 
 
-def _with_existing(
+def _existing_secret_fix(
     app: App,
     release: Release,
     chosen: Sequence[tuple[Item, Pin]],
     extra: Sequence[tuple[Item, Pin]],
-    own: Sequence[Sign],
+    signs: Sequence[Sign],
 ) -> Fix:
     values: dict[str, Any] = {}
     secrets: dict[str, NewSecret] = {}
     for item, pin in chosen:
-        names = _new_secrets(app, release, item, pin, own)
+        names = _new_secrets(app, release, item, pin, signs)
         for new in names.values():
             have = secrets.get(new.name)
             secrets[new.name] = replace(new, keys={**(have.keys if have else {}), **new.keys})
-        values |= {k: names[v].name if _placeholder(v) else v for k, v in pin.values.items()}
+        values |= {k: names[v].name if _is_placeholder(v) else v for k, v in pin.values.items()}
     for _, pin in extra:
         values |= pin.values
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
-    namespace = _namespace(release, own)
-    lines = [line for new in secrets.values() for line in _origins(namespace, new)]
-    block = release.values_block({k: _filled(release, v) for k, v in values.items()})
-    olds = sorted({new.instead_of for new in secrets.values()})
-    pods = _pods(app, own, other_name=True)
-    caveat = f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in olds], limit=None)}. {pods}"
+    namespace = _secret_namespace(release, signs)
+    lines = [line for new in secrets.values() for line in _origin_comments(namespace, new)]
+    block = release.values_block({k: _filled_value(release, v) for k, v in values.items()})
+    replaced = sorted({new.instead_of for new in secrets.values()})
+    pods = _pods(app, signs, other_name=True)
+    caveat = (
+        f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in replaced], limit=None)}. {pods}"
+    )
     return Fix(
-        title=f"Make {_counted(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
+        title=f"Make {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
-        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
+        caveat=" ".join(
+            filter(None, (caveat, *_chart_notes(chosen), _version_note(release, chosen), _prefix_note(release)))
+        ),
         effects=(*_restarts(pods), "deletes"),
-        before=tuple(_made(namespace, new) for new in secrets.values()),
+        before=tuple(_create_command(namespace, new) for new in secrets.values()),
     )
 
 
-def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence[Sign]) -> Mapping[str, NewSecret]:
+def _new_secrets(app: App, release: Release, item: Item, pin: Pin, signs: Sequence[Sign]) -> Mapping[str, NewSecret]:
     """placeholder -> the Secret to create; its name is based on the replaced one, and differs from all names in the application."""
-    placeholders = list(dict.fromkeys(v for v in pin.values.values() if _placeholder(v)))
-    rendered = [_rendered(app, release, secret.name, own) for secret in item.secrets]
+    placeholders = list(dict.fromkeys(v for v in pin.values.values() if _is_placeholder(v)))
+    rendered = [_rendered_name(app, release, secret.name, signs) for secret in item.secrets]
     several = len(placeholders) == len(rendered) > 1
     found: dict[str, NewSecret] = {}
     for number, placeholder in enumerate(placeholders):
         old = rendered[number if several else 0] if rendered else f"{release.name}-{placeholder[3:]}"
-        keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_keys(item)))
-        made_by = {key: _command(release, item, key) for key in keys}
+        keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_item_keys(item)))
+        made_by = {key: _value_command(release, item, key) for key in keys}
         live = [r for r in app.of_kind("Secret", "") if r.name == old and (r.live is not None or not r.live_known)]
-        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), made_by, old, exists=bool(live))
+        found[placeholder] = NewSecret(_free_name(app, f"{old}-pinned"), made_by, old, exists=bool(live))
     return found
 
 
-def _command(release: Release, item: Item, key: str) -> str | None:
+def _value_command(release: Release, item: Item, key: str) -> str | None:
     """The command for one key's value, from the item that generates it; an existing Secret may have the keys of several items."""
     if _CERTIFICATE.search(key) or _COMPOSED.search(key):
         return None
-    return strong(next((other for other in (item, *release.random()) if key in _keys(other)), item))
+    return random_value_command(next((other for other in (item, *release.random()) if key in _item_keys(other)), item))
 
 
-def _rendered(app: App, release: Release, template: str, own: Sequence[Sign]) -> str:
+def _rendered_name(app: App, release: Release, template: str, signs: Sequence[Sign]) -> str:
     """The name that the chart gave the Secret, as the application lists it."""
-    names = (s.resource.name for s in own if s.kind == "secret")
+    names = (s.resource.name for s in signs if s.kind == "secret")
     listed = (r.name for r in app.of_kind("Secret", ""))
-    return next((n for n in (*names, *listed) if release.named(template, n)), release.fill(template))
+    return next((n for n in (*names, *listed) if release.makes_name(template, n)), release.fill(template))
 
 
-def _free(app: App, name: str) -> str:
+def _free_name(app: App, name: str) -> str:
     taken = {r.name for r in app.of_kind("Secret", "")}
     while name in taken:
         name += "-2"
@@ -176,15 +184,15 @@ _CERTIFICATE = regex(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNO
 _COMPOSED = regex(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
-def _namespace(release: Release, own: Sequence[Sign]) -> str:
-    return next((s.resource.namespace for s in own if s.kind == "secret"), release.namespace)
+def _secret_namespace(release: Release, signs: Sequence[Sign]) -> str:
+    return next((s.resource.namespace for s in signs if s.kind == "secret"), release.namespace)
 
 
-def _made(namespace: str, new: NewSecret) -> str:
+def _create_command(namespace: str, new: NewSecret) -> str:
     """The command that creates the Secret: a copy of the one in use, else new values; a FILE for a value that cannot be generated."""
     where = f"-n {sh(namespace)}"
     if not new.exists:
-        return f"kubectl {where} create secret generic {sh(new.name)} {_literals(new)}"
+        return f"kubectl {where} create secret generic {sh(new.name)} {_literal_options(new)}"
     picked = ", ".join(map(json.dumps, new.keys))
     made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
     absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no complete copy
@@ -192,17 +200,17 @@ def _made(namespace: str, new: NewSecret) -> str:
     return f"kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
 
 
-def _literals(new: NewSecret) -> str:
+def _literal_options(new: NewSecret) -> str:
     return " ".join(
         f'--from-literal={sh(key)}="$({command})"' if command else f"--from-file={sh(key)}=FILE"
         for key, command in new.keys.items()
     )
 
 
-def _origins(namespace: str, new: NewSecret) -> Iterator[str]:
+def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: the source of each key's value."""
     if new.exists:
-        yield f"# Secret {new.name} is a copy of what the pods use now, {_listed(new.keys)} of Secret {new.instead_of}."
+        yield f"# Secret {new.name} is a copy of what the pods use now, {_keys_text(new.keys)} of Secret {new.instead_of}."
     else:
         yield f"# Secret {new.instead_of} is not live, so there is nothing to copy into Secret {new.name}:"
     for key, command in new.keys.items():
@@ -212,18 +220,18 @@ def _origins(namespace: str, new: NewSecret) -> Iterator[str]:
             yield f"#   {key}: {command}"
     if new.exists and all(new.keys.values()):
         yield "# A new value instead (not for a database that holds data: it keeps its old password):"
-        yield f"#   kubectl -n {sh(namespace)} create secret generic {sh(new.name)} {_literals(new)}"
+        yield f"#   kubectl -n {sh(namespace)} create secret generic {sh(new.name)} {_literal_options(new)}"
 
 
-def _listed(keys: Iterable[str]) -> str:
+def _keys_text(keys: Iterable[str]) -> str:
     names = list(keys)
     return f"{'key' if len(names) == 1 else 'keys'} {enumerated(names, limit=None)}"
 
 
-def strong(item: Item) -> str | None:
+def random_value_command(item: Item) -> str | None:
     """The command that prints a value of this item's form; None if no random text is valid (a certificate)."""
     hints = " ".join(str(value) for pin in item.pins for value in pin.values.values() if "<" in str(value))
-    if re.search(r"PEM|certificate|base64 CA", hints) or any(_CERTIFICATE.search(key) for key in _keys(item)):
+    if re.search(r"PEM|certificate|base64 CA", hints) or any(_CERTIFICATE.search(key) for key in _item_keys(item)):
         return None
     if "bcrypt" in hints:
         return 'htpasswd -nbB USER "$(openssl rand -hex 16)"'
@@ -234,20 +242,22 @@ def strong(item: Item) -> str | None:
     return "openssl rand -hex 32"
 
 
-def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Fix:
-    values = {key: _filled(release, value) for _, pin in chosen for key, value in pin.values.items()}
-    open_ = [key for key, value in values.items() if "<" in str(value)]
-    lines = list(_how_to_get(app, release, chosen, own))
-    caveat = pods = _pods(app, own, other_name=False)
-    if open_:
+def _values_fix(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], signs: Sequence[Sign]) -> Fix:
+    values = {key: _filled_value(release, value) for _, pin in chosen for key, value in pin.values.items()}
+    to_fill = [key for key, value in values.items() if "<" in str(value)]
+    lines = list(_value_comments(app, release, chosen, signs))
+    caveat = pods = _pods(app, signs, other_name=False)
+    if to_fill:
         caveat = f"Take the value in use, and encrypt it: a value in Git is no secret. {pods}"
-    title = f"Give {_quoted([release.values_key(k) for k in (open_ or values)])} a fixed value"
+    title = f"Give {_quoted_text([release.values_key(k) for k in (to_fill or values)])} a fixed value"
     return Fix(
-        title=title if open_ else f"Set {_quoted([release.values_key(k) for k in values])}",
+        title=title if to_fill else f"Set {_quoted_text([release.values_key(k) for k in values])}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
-        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
+        caveat=" ".join(
+            filter(None, (caveat, *_chart_notes(chosen), _version_note(release, chosen), _prefix_note(release)))
+        ),
         effects=_restarts(pods),
     )
 
@@ -257,8 +267,8 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
     a checksum of its own."""
     read = {s.resource.name for s in own}
     marked = {s.resource.key for s in own if s.kind in ("checksum", "stamp")}
-    hashed_by = {w.key for places in checksums(app).values() for w, _ in places}
-    readers = [r for r in app.resources if r.kind in WORKLOADS and (r.key in marked or read & references(r.any))]
+    hashed_by = {w.key for places in checksum_values(app).values() for w, _ in places}
+    readers = [r for r in app.resources if r.kind in WORKLOADS and (r.key in marked or read & referenced_names(r.any))]
     rolled = [r for r in readers if r.kind not in ("Job", "CronJob") and not _by_hand(r)]
     if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
         return "The pods restart once." if readers else "Pods that read it may restart once."
@@ -273,35 +283,40 @@ def _restarts(pods: str) -> tuple[Effect, ...]:
     return ("restarts",) if pods.startswith(("The pods", "Pods")) else ()
 
 
-def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Iterator[str]:
+def _value_comments(
+    app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], signs: Sequence[Sign]
+) -> Iterator[str]:
     """Comment lines: commands to read the present value, and to make a strong one."""
     for item, pin in chosen:
         hints = [str(v) for v in pin.values.values() if "<" in str(v)]
         if hints and item.salted:
             yield "# A salted hash differs at each render although the password is fixed: give the ready hash."
-        elif hints and (command := strong(item)):
+        elif hints and (command := random_value_command(item)):
             for secret in item.secrets:
-                name = _rendered(app, release, secret.name, own)
+                name = _rendered_name(app, release, secret.name, signs)
                 for key in secret.keys:
                     path = sh("{.data." + key.replace(".", "\\.") + "}")
-                    yield f"# In use: kubectl -n {sh(_namespace(release, own))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
+                    yield f"# In use: kubectl -n {sh(_secret_namespace(release, signs))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
             yield f"# New ({item.what}): {command}"
 
 
-def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix:
     """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions."""
-    fitting = [*item.pins, *(p for o in found for p in o.pins if _one_secret(item, o) and _keys(item) <= set(p.keys))]
+    fitting = [
+        *item.pins,
+        *(p for o in found for p in o.pins if _share_secret(item, o) and _item_keys(item) <= set(p.keys)),
+    ]
     later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
-        keys = _quoted([release.values_key(k) for k in pin.values])
-        block = release.values_block({key: _filled(release, value) for key, value in pin.values.items()})
-        seen = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
+        keys = _quoted_text([release.values_key(k) for k in pin.values])
+        block = release.values_block({key: _filled_value(release, value) for key, value in pin.values.items()})
+        evidence = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Set {keys}; if it is unknown, {_upgrade(release, pin.first_version)}",
+            title=f"Set {keys}; if it is unknown, {_upgrade_text(release, pin.first_version)}",
             target="helm-values",
             where=release.values_at,
-            edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
+            edit=Edit("yaml", f"# {evidence};\n# older ones were not looked at: see `helm show values`\n{block}"),
             caveat="Pods that read it may restart once.",
             effects=("restarts",),
         )
@@ -315,20 +330,20 @@ def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
     )
 
 
-def _upgrade(release: Release, version: str) -> str:
+def _upgrade_text(release: Release, version: str) -> str:
     if release.prefix and not release.assumed:
         return f"take a version of the chart around it that holds {release.chart} {version}"
     return f"upgrade chart {release.chart} to {version}"
 
 
-def _unknown(app: App, own: Sequence[Sign]) -> Fix:
+def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     """The fix for an unknown chart: instructions for a search, without guessed keys."""
-    head = own[0]
+    head = signs[0]
     release = head.release
     chart = f"chart {release.label}" if release else "the chart"
     below = f", below {release.prefix.rstrip('.')!r} of the values here" if release and release.prefix else ""
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
-    keys = ", ".join(dict.fromkeys(s.key for s in own if s.resource == head.resource and s.pointer != "/data"))
+    keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
     if head.kind == "stamp":
         return Fix(
@@ -342,7 +357,7 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
             ),
         )
     if head.kind == "secret":
-        issued = any(s.key.endswith((".crt", ".pem", ".cert")) for s in own if s.resource == head.resource)
+        issued = any(s.key.endswith((".crt", ".pem", ".cert")) for s in signs if s.resource == head.resource)
         switch = (
             "a switch for cert-manager (certManager.enabled or like it), which then issues it; else for "
             if issued
@@ -375,17 +390,17 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
     return Fix(title=title, target="helm-values", where=where, edit=Edit("text", text))
 
 
-def _filled(release: Release, value: Any) -> Any:
+def _filled_value(release: Release, value: Any) -> Any:
     if isinstance(value, str):
         return release.fill(value)
-    return [_filled(release, v) for v in value] if isinstance(value, list) else value
+    return [_filled_value(release, v) for v in value] if isinstance(value, list) else value
 
 
-def _notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
+def _chart_notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"Of the chart: {pin.note}." for _, pin in chosen if pin.note))
 
 
-def _since(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
+def _version_note(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
     """If neither label nor source shows the chart's version: the version that these keys need."""
     known = [pin.first_version for _, pin in chosen if parse_version(pin.first_version)]
     if not known or parse_version(release.version):
@@ -400,9 +415,9 @@ def _prefix_note(release: Release) -> str:
     return f"The prefix {release.prefix!r} holds when the source is a chart that bundles {release.chart}; leave it out if it is {release.chart} itself."
 
 
-def _quoted(keys: Sequence[str]) -> str:
+def _quoted_text(keys: Sequence[str]) -> str:
     return enumerated([f'"{key}"' for key in keys], limit=None)
 
 
-def _counted(names: Sequence[str]) -> str:
+def _secrets_text(names: Sequence[str]) -> str:
     return f"Secret {names[0]}" if len(names) == 1 else f"Secrets {enumerated(names, limit=None)}"

@@ -17,25 +17,27 @@ from argolint.patterns import regex
 from argolint.values import annotations_of, dig, mapping, text_at
 from argolint.values.kubernetes import containers
 
-from ._shapes import TIME, alike
+from ._shapes import TIME, look_alike
 from ._sign import Sign
-from ._syncs import SLACK, Synced, last_written
+from ._syncs import SLACK, LastSync, last_written_at
 
 Kind = tuple[str, str, str]
 Shape = tuple[str, ...]
 """A name without its variable part, and that part's length."""
 
 
-def renamed(app: App, at: Synced) -> Iterator[Sign]:
+def renamed_object_signs(app: App, at: LastSync) -> Iterator[Sign]:
     """Every object of the present render whose name the last sync of the same revision did not have."""
     wanted = [r for r in app.missing if r.key not in at.applied]
-    former = [*_of_the_sync(app, at)] if wanted else []
-    for new, old, live in _pairs(wanted, former):
-        seen = f"the sync of this very revision created {old}, which the revision now renders as {new.name}"
-        gone = "" if live is not None else "; it is gone since, as a Job with a time to live is once it has finished"
+    former = [*_former_objects(app, at)] if wanted else []
+    for new, old, live in _renamed_pairs(wanted, former):
+        reason = f"the sync of this very revision created {old}, which the revision now renders as {new.name}"
+        gone_note = (
+            "" if live is not None else "; it is gone since, as a Job with a time to live is once it has finished"
+        )
         claims = (Symptom.missing(new.id), Symptom.health(new.id))
         extra = (Symptom.extra(old),) if live is not None else ()
-        sign = Sign(new.id, "/metadata/name", "name", "proven", seen + gone, (*claims, *extra))
+        sign = Sign(new.id, "/metadata/name", "name", "proven", reason + gone_note, (*claims, *extra))
         if at.listed:
             yield sign
         else:
@@ -46,10 +48,10 @@ def renamed(app: App, at: Synced) -> Iterator[Sign]:
 Former = tuple[ResourceId, Resource | None]
 
 
-def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
+def _former_objects(app: App, at: LastSync) -> Iterator[Former]:
     """The objects of the last sync that the present render lacks, live or deleted since."""
     for resource in app.extra:
-        if resource.key in at.applied or (not at.listed and at.whole and _left_by_it(app, at, resource)):
+        if resource.key in at.applied or (not at.listed and at.whole and _belongs_to_sync(app, at, resource)):
             yield resource.id, resource
     operation = app.operation
     for row in operation.results if operation is not None else ():
@@ -61,12 +63,12 @@ def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
             yield id_, None
 
 
-def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
+def _belongs_to_sync(app: App, at: LastSync, resource: Resource) -> bool:
     """Whether an undesired object belongs to the last sync and to no older one: that one pruned, or wrote it."""
     tracked = annotations_of(resource.live).get(TRACKING_ID, "")
     if tracked and tracked.partition(":")[0] != app.instance:
         return False
-    written = last_written(resource)
+    written = last_written_at(resource)
     started = app.operation.started_at if app.operation is not None else None
     since = started or at.until
     if written is not None and since is not None:
@@ -74,36 +76,40 @@ def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
     return app.prune or dig(app.operation and app.operation.raw, "operation", "sync", "prune") is True
 
 
-def _pairs(
+def _renamed_pairs(
     wanted: Iterable[Resource], former: Iterable[Former]
 ) -> Iterator[tuple[Resource, ResourceId, Resource | None]]:
     """Each desired object with the only former object whose name has its shape, if neither has another partner."""
     new_at: Mapping[tuple[Kind, Shape], list[Resource]] = defaultdict(list)
     old_at: Mapping[tuple[Kind, Shape], list[Former]] = defaultdict(list)
     for new in wanted:
-        for shape in shapes(new.name):
+        for shape in name_shapes(new.name):
             new_at[(new.group, new.kind, new.namespace), shape].append(new)
     for was in former:
-        for shape in shapes(was[0].name):
+        for shape in name_shapes(was[0].name):
             old_at[(was[0].group, was[0].kind, was[0].namespace), shape].append(was)
     partners: dict[ResourceId, dict[ResourceId, tuple[Resource, Former]]] = defaultdict(dict)
     shared: dict[ResourceId, set[ResourceId]] = defaultdict(set)
-    for place, news in new_at.items():
-        olds = old_at.get(place, ())
-        if len(news) == 1 and len(olds) == 1:
-            partners[news[0].id][olds[0][0]] = news[0], olds[0]
-            shared[olds[0][0]].add(news[0].id)
-        elif olds:
-            for new in news:  # several candidates: ambiguous, so no claim
-                partners[new.id][new.id] = new, olds[0]
+    for place, new_objects in new_at.items():
+        old_objects = old_at.get(place, ())
+        if len(new_objects) == 1 and len(old_objects) == 1:
+            partners[new_objects[0].id][old_objects[0][0]] = new_objects[0], old_objects[0]
+            shared[old_objects[0][0]].add(new_objects[0].id)
+        elif old_objects:
+            for new in new_objects:  # several candidates: ambiguous, so no claim
+                partners[new.id][new.id] = new, old_objects[0]
     for found in partners.values():
         if len(found) == 1:
             ((new, (old, live)),) = found.values()
-            if len(shared[old]) == 1 and random_name(old.name, new.name) and (live is None or _alike(new, live)):
+            if (
+                len(shared[old]) == 1
+                and is_random_rename(old.name, new.name)
+                and (live is None or _have_one_shape(new, live))
+            ):
                 yield new, old, live
 
 
-def shapes(name: str) -> Iterator[Shape]:
+def name_shapes(name: str) -> Iterator[Shape]:
     """The name without its time, else without each of its parts in turn."""
     without = TIME.sub("\0", name)
     if without != name:
@@ -120,26 +126,26 @@ _FEW = 12
 """Most parts of a name that are tried: a name of 253 characters may have a hundred."""
 
 
-def random_name(one: str, other: str) -> bool:
+def is_random_rename(one: str, other: str) -> bool:
     """Whether two names differ only in a time, a random word or a hash, not in a counter or a word of a language."""
     if TIME.search(one) and TIME.sub("", one) == TIME.sub("", other):
         return True
     words = [pair for pair in zip(_PARTS.split(one), _PARTS.split(other), strict=False) if pair[0] != pair[1]]
-    return bool(words) and all(len(a) >= 4 and _random(a, b) for a, b in words)
+    return bool(words) and all(len(a) >= 4 and _are_random_words(a, b) for a, b in words)
 
 
-def _random(one: str, other: str) -> bool:
+def _are_random_words(one: str, other: str) -> bool:
     odd = any(re.search("[0-9]", word) for word in (one, other)) or not any(
         re.search("[aeiou]", w) for w in (one, other)
     )
-    return odd and alike(one.ljust(5, "_"), other.ljust(5, "_"))
+    return odd and look_alike(one.ljust(5, "_"), other.ljust(5, "_"))
 
 
-def _alike(new: Resource, old: Resource) -> bool:
+def _have_one_shape(new: Resource, old: Resource) -> bool:
     """Whether two objects have one shape: the same images, the same keys of data."""
-    return _shape(new.desired) == _shape(old.live)
+    return _object_shape(new.desired) == _object_shape(old.live)
 
 
-def _shape(obj: Object | None) -> tuple[list[str], list[str]]:
+def _object_shape(obj: Object | None) -> tuple[list[str], list[str]]:
     data = {**mapping(obj, "data"), **mapping(obj, "stringData"), **mapping(obj, "binaryData")}
     return [str(container.get("image")) for _, container in containers(obj)], sorted(data)

@@ -21,7 +21,7 @@ from ..shared import charts
 from . import _pins as pins
 from ._evidence import signs
 from ._shapes import GENERIC
-from ._sign import Sign, references, stronger
+from ._sign import Sign, referenced_names, stronger
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Root:
         return found
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether Argo CD shows any of it as a difference now."""
         return any(sign.claims for sign in self.all)
 
@@ -58,7 +58,7 @@ class Root:
         if self.confidence == "possible":
             return "info"
         known = any(sign.item is not None for sign in self.all)
-        return None if self.confidence == "proven" or (known and self.shown) else "warning"
+        return None if self.confidence == "proven" or (known and self.is_shown) else "warning"
 
     @property
     def pointer(self) -> str:
@@ -75,23 +75,23 @@ def roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
 
 def _roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
     found = signs(app, fleet)
-    groups = _groups(found)
+    groups = _sign_groups(found)
     symptoms: dict[int, list[Sign]] = defaultdict(list)
-    alone: list[Sign] = []
+    single_signs: list[Sign] = []
     for sign in found:
         if sign.kind in ("secret", "config"):
             continue
-        best = max(((_link(app, sign, group), -n) for n, group in enumerate(groups)), default=(0, 0))
+        best = max(((_link_strength(app, sign, group), -n) for n, group in enumerate(groups)), default=(0, 0))
         if sign.kind in ("checksum", "ca-bundle") and best[0] > 0:
             symptoms[-best[1]].append(sign)
         else:
-            alone.append(sign)
+            single_signs.append(sign)
     made = [Root(tuple(group), tuple(symptoms[n])) for n, group in enumerate(groups)]
-    made += [Root(tuple(group), ()) for group in _alike(alone)]
+    made += [Root(tuple(group), ()) for group in _signs_by_cause(single_signs)]
     return tuple(sorted(made, key=lambda r: (r.head.resource.key, r.head.pointer)))
 
 
-def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
+def _sign_groups(found: Sequence[Sign]) -> list[list[Sign]]:
     """Secret and ConfigMap signs by object; several Secrets of one known item are one group."""
     groups: dict[object, list[Sign]] = {}
     for sign in found:
@@ -103,7 +103,7 @@ def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
     return list(groups.values())
 
 
-def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
+def _signs_by_cause(found: Sequence[Sign]) -> list[list[Sign]]:
     """Signs with one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
     groups: dict[object, list[Sign]] = {}
     for sign in found:
@@ -121,7 +121,7 @@ _SALTED = regex(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
 _CERTIFICATE = regex(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
-def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
+def _link_strength(app: App, sign: Sign, group: Sequence[Sign]) -> int:
     """How strongly a checksum or CA bundle refers to this group; 0 for not at all."""
     head = group[0]
     names = {s.resource.name for s in group}
@@ -130,20 +130,20 @@ def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
         if any(other.item is not None and other.item.what == item.what for other in group):
             return 200
         if item.secrets:
-            return 100 * any(known.named(secret.name, name) for secret in item.secrets for name in names)
+            return 100 * any(known.makes_name(secret.name, name) for secret in item.secrets for name in names)
     object_ = app.resource(sign.resource.key)
     source = app.resource(head.resource.key)
     if object_ is None or source is None:
         return 0
-    mine = charts.chart_label(object_.any) == charts.chart_label(source.any)
+    is_same_chart = charts.chart_label(object_.any) == charts.chart_label(source.any)
     if sign.kind == "ca-bundle":
-        return 10 * (mine and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
-    said = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
+        return 10 * (is_same_chart and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
+    key_word = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
     texts = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
-    score = 50 * (said not in GENERIC and len(said) >= 4 and any(said in text for text in texts))
-    score += 20 * bool(names & references(object_.any))
+    score = 50 * (key_word not in GENERIC and len(key_word) >= 4 and any(key_word in text for text in texts))
+    score += 20 * bool(names & referenced_names(object_.any))
     kind_said = "secret" in sign.key.lower() if head.kind == "secret" else "config" in sign.key.lower()
-    return score + 5 * (mine and kind_said) + (mine and score > 0)
+    return score + 5 * (is_same_chart and kind_said) + (is_same_chart and score > 0)
 
 
 def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]:
@@ -178,18 +178,16 @@ def _message(app: App, root: Root) -> str:
     many = head.kind in ("secret", "ca-bundle") and len({s.resource for s in root.own}) > 1
     changes = f"{_CHANGES[root.confidence, many and head.kind == 'secret']} at each render"
     rolled = any(s.kind in ("checksum", "stamp") and "/template/" in s.pointer for s in root.all)
-    then = "the pods restart for nothing" if rolled else "it is soon OutOfSync again" if root.shown else ""
+    then = "the pods restart for nothing" if rolled else "it is soon OutOfSync again" if root.is_shown else ""
     match head.kind:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
-            what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _names(root.own)
-            return f"{what} {changes}{'; the pods restart each time' if rolled else _meanwhile(app, root)}."
+            what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _objects_text(root.own)
+            return f"{what} {changes}{'; the pods restart each time' if rolled else _effect_on_pods(app, root)}."
         case "checksum" | "stamp":
-            return (
-                f'Annotation "{head.key}" of {_names(root.own)} {changes}, so {then or "the next sync writes another"}.'
-            )
+            return f'Annotation "{head.key}" of {_objects_text(root.own)} {changes}, so {then or "the next sync writes another"}.'
         case "ca-bundle":
-            return f"The CA bundle of {_names(root.own)} {changes}, so the webhook trusts another authority."
+            return f"The CA bundle of {_objects_text(root.own)} {changes}, so the webhook trusts another authority."
         case "name":
             left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
             end = "leaves the old object to prune" if left else "wants another object than the synced one"
@@ -198,7 +196,7 @@ def _message(app: App, root: Root) -> str:
     return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 
-def _meanwhile(app: App, root: Root) -> str:
+def _effect_on_pods(app: App, root: Root) -> str:
     """The effect on pods without a restart: a variable keeps its value, a mounted file follows the Secret."""
     secrets = {(s.resource.namespace, s.resource.name) for s in root.own}
     named = {name for _, name in secrets}
@@ -207,10 +205,10 @@ def _meanwhile(app: App, root: Root) -> str:
             read = (r for r in reads(workload.any) if r.kind == "Secret" and r.by == "environment")
             if any((workload.namespace, r.name) in secrets for r in read):
                 return "; running pods keep the old value"
-    return "; each sync writes another" if root.shown else ""
+    return "; each sync writes another" if root.is_shown else ""
 
 
-def _names(found: Sequence[Sign]) -> str:
+def _objects_text(found: Sequence[Sign]) -> str:
     """One or two objects; of more only the first, since all of them are related."""
     names = [str(resource) for resource in dict.fromkeys(s.resource for s in found)]
     return enumerated(names, "object", limit=2 if len(names) == 2 else 1)
@@ -224,19 +222,19 @@ def _evidence(app: App, root: Root) -> tuple[str, ...]:
     lines += [f"{s.item.what}: {s.item.note}" for s in root.own if s.item is not None and s.item.note]
     if any(s.item.salted if s.item is not None else _SALTED.search(s.key) for s in root.own if s.kind == "secret"):
         lines.append("a salted hash differs at each render even when its password is fixed: only a ready hash pins it")
-    if root.shown and app.self_heal:
+    if root.is_shown and app.self_heal:
         lines.append("automated sync with self-heal applies each new value by itself")
     return tuple(dict.fromkeys(lines))
 
 
 def _related(app: App, root: Root) -> tuple[Related, ...]:
     """Every other place: siblings of the head as `other`, consequences as `symptom`."""
-    seen = {(root.head.resource.key, root.pointer)}
+    listed = {(root.head.resource.key, root.pointer)}
     found: list[Related] = []
     for sign in root.all:
         pointer = root.pointer if sign.resource == root.head.resource and sign in root.own else sign.pointer
         place = (sign.resource.key, pointer)
-        if place not in seen:
-            seen.add(place)
+        if place not in listed:
+            listed.add(place)
             found.append(Related(app.ref, sign.resource, pointer, "symptom" if sign in root.symptoms else "other"))
     return tuple(found)

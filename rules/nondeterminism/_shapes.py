@@ -86,16 +86,16 @@ def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind |
     if (index_of(parent) is not None and key == "value" and "env" in tokens) or (
         kind == "CronJob" and key == "schedule"
     ):
-        return "value" if alike(desired, live) or key == "schedule" else None
+        return "value" if look_alike(desired, live) or key == "schedule" else None
     return None
 
 
-def generated(key: str) -> bool:
+def is_often_generated(key: str) -> bool:
     """Whether charts often generate the value of such a key."""
     return bool(_GENERATED_KEY.search(key))
 
 
-def alike(one: str, other: str) -> bool:
+def look_alike(one: str, other: str) -> bool:
     """Whether two texts look like two results of one random expression: same length, letters and digits, most of them different."""
     one, other = stand_in(one), stand_in(other)
     if not (_WORD.match(one) and _WORD.match(other) and len(one) == len(other)):
@@ -123,7 +123,7 @@ _PEM = regex(
 _SALTED_HASH = regex(r"\$(?:2[abxy]|apr1|5|6)\$")
 
 
-def both_random(one: str, other: str, *, hashes: bool = True) -> bool:
+def are_both_random(one: str, other: str, *, hashes: bool = True) -> bool:
     """Whether two texts differ only in random words and times, so that no setting explains the difference.
 
     `hashes` also accepts hexadecimal words, UUIDs and times as random: only if no commit is between the texts, since that may name another
@@ -139,16 +139,16 @@ def both_random(one: str, other: str, *, hashes: bool = True) -> bool:
     first, second = _BREAK.split(one), _BREAK.split(other)
     if len(first) != len(second):
         return False
-    differing = [_unshared(a, b) for a, b in zip(first, second, strict=True) if a != b]
-    return bool(differing) and all(_random_word(a, b, hashes=hashes) for a, b in differing)
+    differing = [_unshared_parts(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    return bool(differing) and all(_are_random_words(a, b, hashes=hashes) for a, b in differing)
 
 
-def go_time(text: str) -> bool:
+def is_go_time(text: str) -> bool:
     """Whether a text is Go's output of `now` without a format; people do not write a time in this form."""
     return bool(_GO_TIME.fullmatch(text))
 
 
-def _unshared(one: str, other: str) -> tuple[str, str]:
+def _unshared_parts(one: str, other: str) -> tuple[str, str]:
     """Two words without their common parts up to a separator: `redis://:Xy3k@cache` and `redis://:Q8fa@cache` as `Xy3k`, `Q8fa`."""
     if any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):
         return one, other
@@ -158,19 +158,19 @@ def _unshared(one: str, other: str) -> tuple[str, str]:
     return one[start : len(one) - end], other[start : len(other) - end]
 
 
-def _random_word(one: str, other: str, *, hashes: bool) -> bool:
+def _are_random_words(one: str, other: str, *, hashes: bool) -> bool:
     if _SALTED_HASH.match(one) and _SALTED_HASH.match(other):
         return True
     if hashes and any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):
         return True
-    if len(one) != len(other) or len(one) < (5 if hashes else 8) or not (_mixed(one) and _mixed(other)):
+    if len(one) != len(other) or len(one) < (5 if hashes else 8) or not (_is_mixed(one) and _is_mixed(other)):
         return False
     if not hashes and re.fullmatch(r"(?i)[0-9a-f-]+", one + other):
         return False
     return sum(a != b for a, b in zip(one, other, strict=True)) > len(one) * (0.5 if hashes else 0.8)
 
 
-def _mixed(word: str) -> bool:
+def _is_mixed(word: str) -> bool:
     """Whether it has letters among digits, or capitals inside: no word of a language, no number, no version."""
     if not re.fullmatch(r"[A-Za-z0-9+/=_-]+", word):
         return False
@@ -178,22 +178,22 @@ def _mixed(word: str) -> bool:
     return (digits and (small or re.search("[A-Z]", word) is not None)) or (capitals and small) or len(word) >= 24
 
 
-def turns(one: str, other: str) -> bool:
+def are_random_suffixes(one: str, other: str) -> bool:
     """Whether two suffixes of names are random letters and digits, or times to the minute: no content hash, version or commit."""
     if TIME.fullmatch(one) and TIME.fullmatch(other):
         return len(one) >= 10
     letters = all(re.fullmatch(r"[a-z0-9]{5,}", end) and re.search(r"[g-z]", end) for end in (one, other))
-    return letters and any(re.search(r"[0-9]", end) for end in (one, other)) and alike(one, other)
+    return letters and any(re.search(r"[0-9]", end) for end in (one, other)) and look_alike(one, other)
 
 
-def twins(one: str, other: str) -> bool:
+def differ_only_at_end(one: str, other: str) -> bool:
     """Whether two texts are equal except for the last part, which has the same length."""
     head, _, tail = one.rpartition("-")
     head_2, _, tail_2 = other.rpartition("-")
     return bool(head) and head == head_2 and len(tail) == len(tail_2) >= 2
 
 
-def word(key: str) -> str:
+def checksum_name(key: str) -> str:
     """`checksum/webserver-secret-key` as `webserver-secret-key`."""
     tail = key.rpartition("/")[2].lower().replace("_", "-")
     return re.sub(r"^check-?sum-|-?check-?sum$|-hash$|-sha256$", "", tail)

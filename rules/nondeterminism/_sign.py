@@ -14,7 +14,7 @@ from argolint.values.kubernetes import reads
 
 from ..shared.chart_catalogue import Item
 from ..shared.charts import Release
-from ._shapes import GENERIC, Kind, is_checksum, word
+from ._shapes import GENERIC, Kind, checksum_name, is_checksum
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ def stronger(one: Confidence, other: Confidence) -> Confidence:
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJob")
 
 
-def references(obj: Object) -> frozenset[str]:
+def referenced_names(obj: Object) -> frozenset[str]:
     """Names of the Secrets and ConfigMaps that a workload's containers use, as environment or as files."""
-    seen = (read for read in reads(obj) if read.by in ("environment", "volume"))
-    return frozenset(read.name for read in seen if read.kind in ("Secret", "ConfigMap"))
+    references = (read for read in reads(obj) if read.by in ("environment", "volume"))
+    return frozenset(read.name for read in references if read.kind in ("Secret", "ConfigMap"))
 
 
-def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
+def checksum_values(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
     """Rendered checksum annotations of pod templates: key -> workloads with their values; without empty templates."""
     found: dict[str, list[tuple[Resource, str]]] = defaultdict(list)
     for resource in app.resources:
@@ -71,14 +71,14 @@ def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
 
 def named_secret(app: App, key: str) -> Resource | None:
     """The only Secret of the application whose name ends like the checksum's key; None for `checksum/secret`."""
-    name = word(key)
+    name = checksum_name(key)
     if name in GENERIC or len(name) < 4:
         return None
     named = [r for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(name)]
     return named[0] if len(named) == 1 and named[0].kind == "Secret" and not named[0].hook else None
 
 
-def own(app: App, fleet: Fleet, resource: Resource) -> bool:
+def is_own(app: App, fleet: Fleet, resource: Resource) -> bool:
     """False for hooks, for objects of two applications (each writes its own value) and for controllers' Secrets."""
     if resource.hook or len(fleet.owners(resource.key)) > 1:
         return False

@@ -12,7 +12,7 @@ from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse
 
 
 @dataclass(frozen=True)
-class Synced:
+class LastSync:
     """The last sync in comparison to the present revision.
 
     same     it was at the compared revision and sources
@@ -41,20 +41,20 @@ _SYNCERS = ("argocd-controller", "argocd-application-controller")
 SLACK = timedelta(seconds=60)
 
 
-def synced(app: App) -> Synced:
+def last_sync(app: App) -> LastSync:
     """The last sync: its revisions, its sources, the objects that it applied."""
     operation = app.operation
     if operation is None or not operation.revisions or not app.revisions:
-        return Synced(False, False)
+        return LastSync(False, False)
     result, compared = mapping(operation.raw, "syncResult"), mapping(app.status, "sync", "comparedTo")
     same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
     local = bool(dig(operation.raw, "operation", "sync", "manifests"))
     moved = operation.revisions != app.revisions
     same = not moved and same_sources and not local
     whole = operation.phase == "Succeeded" and not dig(operation.raw, "operation", "sync", "resources")
-    since = _first_deployed(app) if same else None
+    since = _first_deployed_at(app) if same else None
     applied = frozenset(r.key for r in app.resources if operation.applied(r.id)) if operation.results else frozenset()
-    return Synced(
+    return LastSync(
         same,
         moved,
         partial=same and not whole and since is None,
@@ -80,7 +80,7 @@ def new_commits(app: App) -> tuple[Want, ...]:
     )
 
 
-def only_charts_moved(app: App) -> bool:
+def have_only_charts_moved(app: App) -> bool:
     """Whether only chart versions have moved since the last sync: every Git revision and every value stayed the same."""
     operation = app.operation
     then = _sources(mapping(operation.raw, "syncResult")) if operation is not None else ()
@@ -103,7 +103,7 @@ _OF_SECRETS = regex(
 )
 
 
-def rotation(app: App) -> str | None:
+def rotation_subject(app: App) -> str | None:
     """The subject of a commit since the last sync that mentions secrets: it may well have changed one; None without such a commit."""
     for want in new_commits(app):
         message = text_at(app.evidence.get(want) or {}, "message")
@@ -113,12 +113,12 @@ def rotation(app: App) -> str | None:
     return None
 
 
-def by_argocd(writer: Writer | None) -> bool:
+def is_by_argocd(writer: Writer | None) -> bool:
     """Whether a sync wrote it; argocd-server writes a person's edits in the web interface."""
     return writer is not None and writer.manager in _SYNCERS
 
 
-def written_here(at: Synced, resource: Resource, change: Change) -> bool:
+def is_written_at_revision(at: LastSync, resource: Resource, change: Change) -> bool:
     """Whether a sync of this revision wrote the live value, and nothing wrote it after that sync."""
     if not at.same:
         return False
@@ -129,31 +129,31 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
     return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
 
 
-def outlived(app: App, resource: Resource) -> bool:
+def has_outlived_sync(app: App, resource: Resource) -> bool:
     """Whether a sync of another revision left the Secret unchanged: an apply without a change writes nothing.
 
     With manifest-generate-paths a new revision may be the old render under a new name, which proves nothing.
     """
-    deployed, written = _deployments(app), last_written(resource)
+    deployed, written = _deployments(app), last_written_at(resource)
     if len(deployed) < 2 or written is None or _PATHS in annotations_of(app.raw):
         return False
     (before, _), (after, start) = deployed[-2:]
     return before != after and written < start - SLACK
 
 
-def rewritten(app: App, resource: Resource) -> bool:
+def is_rewritten(app: App, resource: Resource) -> bool:
     """Whether the last of several syncs changed a Secret that an earlier one had created, and not because of the chart's label.
 
     A new chart version relabels every object, so one of its services or accounts must be unchanged.
     """
-    deployed, written = _deployments(app), last_written(resource)
+    deployed, written = _deployments(app), last_written_at(resource)
     created = parse_time(dig(resource.live or {}, "metadata", "creationTimestamp"))
     if len(deployed) < 2 or written is None or created is None:
         return False
     last = deployed[-1][1] - SLACK
     return created < last <= written and any(
         labels_of(peer.live).get(key) == labels_of(resource.live).get(key)
-        and (stayed := last_written(peer))
+        and (stayed := last_written_at(peer))
         and stayed < last
         for kind in ("Service", "ServiceAccount")
         for peer in app.of_kind(kind, "")
@@ -167,7 +167,7 @@ def _sources(node: Object) -> tuple[Object, ...]:
     return several or ((one,) if one.get("repoURL") else ())
 
 
-def _first_deployed(app: App) -> datetime | None:
+def _first_deployed_at(app: App) -> datetime | None:
     """The time of the first sync of the compared revision, from the history."""
     starts = [
         parse_time(h.get("deployStartedAt") or h.get("deployedAt"))
@@ -192,7 +192,7 @@ def _deployments(app: App) -> list[tuple[tuple[str, ...], datetime]]:
     return sorted(((r, t) for r, t in found if t is not None), key=lambda pair: pair[1])
 
 
-def last_written(resource: Resource) -> datetime | None:
+def last_written_at(resource: Resource) -> datetime | None:
     """When Argo CD last changed the live object."""
     times = [
         parse_time(entry.get("time"))

@@ -40,27 +40,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for r in app.of_kind(kind)
         if (r.modified or r.pending) and not r.hook and r.desired and r.live
     ]
-    for chart, (old, new) in sorted(_moves(both).items()):
-        if _content_moves(app, chart):
+    for chart, (old, new) in sorted(_version_changes(both).items()):
+        if _has_content_change(app, chart):
             continue
         random = {(s.resource.key, s.pointer) for s in evidence.signs(app, fleet)}
         places = [
             (r, key)
             for r in both
-            if _chart(r) == chart and not _pods_move(r)
-            for key in _checksums(r)
+            if _chart_name(r) == chart and not _do_pods_change(r)
+            for key in _changed_checksums(r)
             if (r.key, _TEMPLATE + join_pointer(key)) not in random
         ]
         if places:
             yield _finding(app, chart, old, new, places)
 
 
-def _chart(resource: Resource) -> str:
+def _chart_name(resource: Resource) -> str:
     label = charts.chart_label(resource.any)
     return label[0] if label else ""
 
 
-def _pods_move(resource: Resource) -> bool:
+def _do_pods_change(resource: Resource) -> bool:
     """Whether the pods change in more than metadata, so that they restart in any case."""
     changed = any(below(change.pointer, "/spec/template/spec") for change in (*resource.changes, *resource.pending))
     return changed or _images(resource.desired) != _images(resource.live)
@@ -70,7 +70,7 @@ def _images(obj: Object | None) -> list[str]:
     return [str(container.get("image")) for _, container in containers(obj)]
 
 
-def _moves(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
+def _version_changes(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
     """chart -> (live version, desired version), if they differ."""
     found: dict[str, tuple[str, str]] = {}
     for resource in both:
@@ -80,7 +80,7 @@ def _moves(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
     return found
 
 
-def _content_moves(app: App, chart: str) -> bool:
+def _has_content_change(app: App, chart: str) -> bool:
     """Whether a ConfigMap or Secret of the chart is added, removed or has other data: then the checksum has a real cause."""
     for kind in ("ConfigMap", "Secret"):
         for resource in app.of_kind(kind, ""):
@@ -93,7 +93,7 @@ def _content_moves(app: App, chart: str) -> bool:
     return False
 
 
-def _checksums(resource: Resource) -> Iterator[str]:
+def _changed_checksums(resource: Resource) -> Iterator[str]:
     """Checksum annotations of the pod template that differ between the two sides."""
     sides = [mapping(o, "spec", "template", "metadata", "annotations") for o in (resource.desired, resource.live)]
     for key in sorted(sides[0].keys() & sides[1].keys()):
@@ -113,7 +113,7 @@ def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resour
     explains = tuple(
         Symptom.change(r.id, change.pointer)
         for r in app.changed
-        if _chart(r) == chart
+        if _chart_name(r) == chart
         for change in r.changes
         if (r.key, change.pointer) in claimed or _is_label(change.pointer)
     )

@@ -37,14 +37,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for index, source in enumerate(app.sources):
         revision = str(source.get("targetRevision") or "")
         if _is_range(source, revision):
-            yield _range(app, index, source, revision or "*")
-    for index, revision, values in _pinned_with_values(app):
+            yield _range_finding(app, index, source, revision or "*")
+    for index, revision, values in _pinned_sources_with_values(app):
         chart = app.sources[index]
         if not chart.get("chart") and same_repository(text_at(chart, "repoURL"), text_at(values, "repoURL")):
-            yield _of_two_times(app, index, revision, values)
+            yield _two_revisions_finding(app, index, revision, values)
 
 
-def _pinned_with_values(app: App) -> Iterator[tuple[int, str, Object]]:
+def _pinned_sources_with_values(app: App) -> Iterator[tuple[int, str, Object]]:
     """(position, revision, source of values) of pinned sources whose values, from a `ref`, follow a branch."""
     refs = {text_at(s, "ref"): s for s in app.sources if s.get("ref") and not s.get("chart")}
     for index, source in enumerate(app.sources):
@@ -63,7 +63,7 @@ def _follows_a_branch(source: Object) -> bool:
     )
 
 
-def _of_two_times(app: App, index: int, revision: str, values: Object) -> Finding:
+def _two_revisions_finding(app: App, index: int, revision: str, values: Object) -> Finding:
     branch = str(values.get("targetRevision") or "HEAD")
     return Finding(
         message=f"Application {app.ref} renders {app.sources[index].get('path')} at {revision} with values of {branch} of the same repository, which another version may need.",
@@ -92,7 +92,7 @@ def _is_range(source: Object, revision: str) -> bool:
     return bool(_TAG_RANGE.match(revision))
 
 
-def _range(app: App, index: int, source: Object, revision: str) -> Finding:
+def _range_finding(app: App, index: int, source: Object, revision: str) -> Finding:
     now = app.revisions[index] if index < len(app.revisions) else ""
     what = f"chart {source['chart']} of {source.get('repoURL')}" if source.get("chart") else f"{source.get('repoURL')}"
     pinned = bool(_TAG.match(now))
@@ -129,7 +129,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             str(s.get("repoURL") or ""),
             str(s.get("targetRevision") or "HEAD"),
         ): f"{of.get('chart') or of.get('path')} {revision}"
-        for index, revision, s in _pinned_with_values(app)
+        for index, revision, s in _pinned_sources_with_values(app)
         for of in (app.sources[index],)
     }
     for repo, revision in sorted(followed):

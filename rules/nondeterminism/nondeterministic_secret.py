@@ -36,7 +36,7 @@ from ..shared.charts import Item, Release
 from . import _evidence as evidence
 from . import _pins as pins
 from . import _roots as roots
-from ._shapes import generated
+from ._shapes import is_often_generated
 from ._sign import Sign
 
 
@@ -49,33 +49,33 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     reported: set[ResourceKey] = set()
     for release in charts.releases(app):
         for item in release.random():
-            reported.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
-            rotating = _rotating(release, item, hooks)
-            if rotating and not charts.pinned(item, release):
-                yield _rotation(app, release, item, rotating)
+            reported.update(r.key for s in item.secrets for r in hooks if release.makes_name(s.name, r.name))
+            rotating = _rotated_secrets(release, item, hooks)
+            if rotating and not charts.is_pinned(item, release):
+                yield _rotation_finding(app, release, item, rotating)
     for hook in hooks:
         if hook.key not in reported:
-            yield from _of_unknown_chart(app, hook)
+            yield from _unknown_chart_findings(app, hook)
 
 
-def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[Resource, ...]:
+def _rotated_secrets(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[Resource, ...]:
     """The item's Secrets among the hooks; none unless all of them exist, since a pin removes one."""
     found = [
-        next((r for r in hooks if release.named(secret.name, r.name)), None)
+        next((r for r in hooks if release.makes_name(secret.name, r.name)), None)
         for secret in item.secrets
         if "before-hook-creation" in secret.hook
     ]
     return tuple(r for r in found if r is not None) if all(found) else ()
 
 
-def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
+def _unknown_chart_findings(app: App, hook: Resource) -> Iterator[Finding]:
     """The finding for a hook Secret that each sync deletes and creates again, with a key that charts often generate: only possible."""
     for manifest in app.evidence.get(Want("manifests")) or ():
         if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
             continue
         annotations = annotations_of(manifest)
         policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
-        keys = [k for k in sorted(mapping(manifest, "data")) if generated(k)]
+        keys = [k for k in sorted(mapping(manifest, "data")) if is_often_generated(k)]
         if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(
@@ -86,11 +86,11 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
                 evidence=(
                     f"hook {annotations.get('helm.sh/hook') or annotations.get('argocd.argoproj.io/hook')}, {policy.replace('None', '').strip()}",
                 ),
-                fixes=pins.pinning(app, [Sign(hook.id, pointer, "secret", "possible", "")]),
+                fixes=pins.pinning_fixes(app, [Sign(hook.id, pointer, "secret", "possible", "")]),
             )
 
 
-def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
+def _rotation_finding(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
     """The finding for a rotation; only possible if values are in Git, since Argo CD does not show them."""
     sure = release.complete
     signs = [
@@ -111,7 +111,7 @@ def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...
             *(() if sure else (f"whether {release.values_at} pins it cannot be read through Argo CD",)),
         ),
         related=tuple(Related(app.ref, sign.resource, sign.pointer, "other") for sign in signs[1:]),
-        fixes=pins.pinning(app, signs),
+        fixes=pins.pinning_fixes(app, signs),
     )
 
 

@@ -12,6 +12,6 @@ NAMED_TWICE = regex(r"contains applications with duplicate name: (\S*[^\s,;)])")
 OWNED_TWICE = regex(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
 
 
-def made_by(app: Object, sets: Sequence[str]) -> bool:
+def is_made_by(app: Object, sets: Sequence[str]) -> bool:
     """True for an Application with one of these sets as its owner."""
     return any(o.get("kind") == "ApplicationSet" and o.get("name") in sets for o in owner_references(app))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argolint import Edit, Fix
 
 
-def own_installation(caveat: str = "") -> Fix:
+def installation_id_fix(caveat: str = "") -> Fix:
     """The fix for Argo CDs that track by annotation."""
     content = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
@@ -19,7 +19,7 @@ def own_installation(caveat: str = "") -> Fix:
     )
 
 
-def own_label_key(
+def label_key_fix(
     title: str = "Give each Argo CD its own instance label", key: str = "argocd.argoproj.io/NAME_OF_THIS_ARGO_CD"
 ) -> Fix:
     """The fix for Argo CDs that track by label, where installationID has no effect."""

@@ -27,7 +27,7 @@ _MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "Cluster
 """RBAC lists whose items a common owner needs from all parties."""
 
 
-def fixed_names(shared: Shared) -> Iterator[str]:
+def fixed_name_reasons(shared: Shared) -> Iterator[str]:
     """The reason why no value of the chart gives each release its own name, if it is known."""
     for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
         yield f"chart {label} has no value that renames it: unique names are no way out"
@@ -43,7 +43,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
         yield Fix(
             "Give each Application's hook a name of its own",
             "manifest",
-            _places(shared.parties),
+            _source_places(shared.parties),
             Edit(
                 "text",
                 f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
@@ -53,11 +53,11 @@ def fixes(shared: Shared) -> Iterator[Fix]:
         return
     keeper = _keeper(shared)
     if shared.namespace:
-        yield _namespace(shared, keeper or shared.parties[0])
-    renamed = tuple(_own_names(shared, keeper))
+        yield _create_namespace_fix(shared, keeper or shared.parties[0])
+    renamed = tuple(_own_name_fixes(shared, keeper))
     if shared.two_programs:
         yield from renamed
-    yield _one_application(shared, keeper) or _one_owner(shared, keeper)
+    yield _delete_application_fix(shared, keeper) or _one_owner_fix(shared, keeper)
     if not shared.two_programs:
         yield from renamed
     if shared.untracked:
@@ -67,13 +67,13 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     yield Fix(
         "Guard against the next time: FailOnSharedResource=true",
         "application",
-        _specs(shared, shared.parties),
+        _spec_places(shared, shared.parties),
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
         caveat="while the object is shared, syncs of those that do not own it fail",
     )
 
 
-def _specs(shared: Shared, parties: Sequence[Party]) -> str:
+def _spec_places(shared: Shared, parties: Sequence[Party]) -> str:
     """The places to edit these Applications: their own manifests, or the templates that make them."""
     made = dict.fromkeys(p.place for p in parties if p.place and not p.place.startswith("Application "))
     own = [p for p in parties if p.place not in made]
@@ -94,7 +94,7 @@ def _keeper(shared: Shared) -> Party | None:
     return min(firm, key=lambda p: (p.wave, p.app != shared.owner, p.app))
 
 
-def _one_application(shared: Shared, keeper: Party | None) -> Fix | None:
+def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
     """The fix that deletes an Application, if the keeper renders all its objects: then a whole Application is too many."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins for p in leavers):
@@ -107,15 +107,15 @@ def _one_application(shared: Shared, keeper: Party | None) -> Fix | None:
         f"{handover.sync(keeper.app)}   # it then owns all of them",
     )
     return Fix(
-        f"Delete {shared.few(leavers)} but keep the objects, which {shared.name(keeper)} renders too",
+        f"Delete {shared.few_names(leavers)} but keep the objects, which {shared.name(keeper)} renders too",
         "application",
         enumerated([f"Application {p.app}" for p in leavers], "place"),
         Edit("command", "\n".join(steps) + "\n"),
-        caveat=joined(*_losses(shared, None), "not where both are to run: give them names of their own then"),
+        caveat=joined(*_loss_warnings(shared, None), "not where both are to run: give them names of their own then"),
     )
 
 
-def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
+def _one_owner_fix(shared: Shared, keeper: Party | None) -> Fix:
     """Fix A: one Application keeps the object, the others stop rendering it."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     who = shared.names(leavers)
@@ -123,8 +123,8 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
         return Fix(
             f"Move {shared.id} to one shared Application and switch it off in {who}",
             "manifest",
-            _places(leavers),
-            Edit("yaml", _plan(shared, None, leavers)),
+            _source_places(leavers),
+            Edit("yaml", _handover_steps(shared, None, leavers)),
             caveat="the shared Application must sync before the others",
         )
     if not leavers:
@@ -133,7 +133,10 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             "live",
             str(shared.id),
             Edit(
-                "command", handover.take_over(shared.id, keeper.app, _release(shared, [keeper]), shared.freed(keeper))
+                "command",
+                handover.take_over(
+                    shared.id, keeper.app, _release_command(shared, [keeper]), shared.blocking_tracking(keeper)
+                ),
             ),
             caveat="the former owner must not render it again",
         )
@@ -141,7 +144,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
     values = next((b for b in blocks if b), None)
     target: FixTarget = "manifest" if values is None else "application" if values["spec"] else "helm-values"
     where = (
-        _places(leavers)
+        _source_places(leavers)
         if values is None
         else enumerated(list(dict.fromkeys(b["where"] for b in blocks if b)), "place")
     )
@@ -151,17 +154,17 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             f"Switch {shared.id} off in {who} before the first sync",
             target,
             where,
-            Edit("yaml", text) if text else Edit("text", "\n".join(_offs(shared, leavers)) + "\n"),
+            Edit("yaml", text) if text else Edit("text", "\n".join(_switch_off_texts(shared, leavers)) + "\n"),
             safe=True,
             trials=_trials(shared, keeper, leavers),
         )
-    plan = _plan(shared, keeper, leavers)
+    plan = _handover_steps(shared, keeper, leavers)
     return Fix(
         f"Keep {shared.id} in {shared.name(keeper)} alone",
         target,
         where,
         Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
-        caveat="; ".join(_losses(shared, values)),
+        caveat="; ".join(_loss_warnings(shared, values)),
         trials=_trials(shared, keeper, leavers),
     )
 
@@ -181,7 +184,7 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
     return next((s for s in party.switches if s["off"]), None)
 
 
-def _losses(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
+def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
     """The losses of the other Applications."""
     if shared.fields:
         fields = enumerated(list(shared.fields), "field", limit=1)
@@ -192,9 +195,9 @@ def _losses(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
         yield str(switch["note"])
 
 
-def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
+def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
     """The steps as a script; for a new owner, as comments above its manifest."""
-    off = _offs(shared, leavers)
+    off = _switch_off_texts(shared, leavers)
     together = sorted({name for p in leavers for name in p.along})
     if together:
         off.append(f"the same for what these Applications share in addition: {', '.join(together)}")
@@ -209,10 +212,16 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
     apps = [p.app for p in leavers]
     if shared.untracked and keeper:
         return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
-    release = _release(shared, [keeper] if keeper else ())
-    steps = handover.steps(shared.id, keeper.app if keeper else None, apps, off, release, shared.freed(keeper))
+    release = _release_command(shared, [keeper] if keeper else ())
+    steps = handover.steps(
+        shared.id, keeper.app if keeper else None, apps, off, release, shared.blocking_tracking(keeper)
+    )
     script = "\n".join(steps) + "\n"
-    return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
+    return (
+        script
+        if keeper
+        else _commented(script) + "# the manifest for the shared Application:\n" + _owner_manifest(shared)
+    )
 
 
 def _commented(script: str) -> str:
@@ -220,7 +229,7 @@ def _commented(script: str) -> str:
     return "".join(f"{line}\n" if line.startswith("#") else f"#    $ {line}\n" for line in script.splitlines())
 
 
-def _manifest(shared: Shared) -> str:
+def _owner_manifest(shared: Shared) -> str:
     """The object for its new owner, in wave 0; its RBAC lists contain the items of all parties."""
     contents = {p.app: p.content for p in shared.parties if p.content is not None}
     base: Any = contents.get(shared.owner) if shared.owner in contents else next(iter(contents.values()), None)
@@ -237,26 +246,26 @@ def _manifest(shared: Shared) -> str:
     return dump([head | made])
 
 
-def _place(party: Party) -> str:
+def _source_place(party: Party) -> str:
     """The source of an application's manifests."""
     if party.chart:
         return f"chart {party.chart} of {party.repo}"
     return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
 
 
-def _places(parties: Sequence[Party]) -> str:
-    return enumerated(list(dict.fromkeys(map(_place, parties))), "source")
+def _source_places(parties: Sequence[Party]) -> str:
+    return enumerated(list(dict.fromkeys(map(_source_place, parties))), "source")
 
 
-def _offs(shared: Shared, leavers: Sequence[Party]) -> list[str]:
+def _switch_off_texts(shared: Shared, leavers: Sequence[Party]) -> list[str]:
     """The way in which each application stops rendering the object; once for those with the same chart."""
-    lines = list(dict.fromkeys(_off(shared, party) for party in leavers))
+    lines = list(dict.fromkeys(_switch_off_text(shared, party) for party in leavers))
     return lines if len(lines) <= _LINES else [*lines[:_LINES], f"and so for {len(lines) - _LINES} more"]
 
 
-def _off(shared: Shared, party: Party) -> str:
+def _switch_off_text(shared: Shared, party: Party) -> str:
     switch = _first_switch(party)
-    place, name = _place(party), shared.id.name
+    place, name = _source_place(party), shared.id.name
     if switch:
         values = json.dumps(yaml.safe_load(switch["off"][0]))
         return f"{shared.name(party)}: in {switch['where']} set {values}"
@@ -278,7 +287,7 @@ def _off(shared: Shared, party: Party) -> str:
     return f"{shared.name(party)}: delete its manifest from {place}"
 
 
-def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
+def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     """Fix B: one name for each release or Application, if the source allows it."""
     firm = [p for p in shared.parties if p.claims]
     leavers = [p for p in firm if p is not keeper]
@@ -287,7 +296,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     party = leavers[-1]
     rename = next((s for s in party.switches if s["rename"]), None)
     derived = not any(s["fixed"] for s in party.switches) if party.switches else party.release in shared.id.name
-    first = _before_the_owner_renames(shared, party)
+    first = _guard_before_rename(shared, party)
     if rename:
         yield Fix(
             f"Give the release of {shared.name(party)} its own name",
@@ -323,24 +332,24 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             "manifest",
             f"{party.path}/templates of {party.repo}",
             Edit("yaml", f'metadata:\n  name: "{part}-{shared.id.name}"\n'),
-            caveat=joined(f"{_from_release(shared)}; whatever refers to it by name must follow", first),
-            unverified=_NAMED,
+            caveat=joined(f"{_fullname_hint(shared)}; whatever refers to it by name must follow", first),
+            unverified=_UNKNOWN_USERS,
         )
     elif party.tool in ("Directory", "Kustomize") or shared.two_programs:
         yield Fix(
             f"Give it another name in {shared.name(party)}",
             "manifest",
-            _place(party),
+            _source_place(party),
             Edit("yaml", f"metadata:\n  name: {shared.id.name}-{party.app.name}\n"),
             caveat=joined("whatever refers to it by name in that Application must follow", first),
-            unverified=_NAMED,
+            unverified=_UNKNOWN_USERS,
         )
 
 
-_NAMED = "what refers to it by name is not known to the end: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
+_UNKNOWN_USERS = "what refers to it by name is not known to the end: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
 
 
-def _before_the_owner_renames(shared: Shared, party: Party) -> str:
+def _guard_before_rename(shared: Shared, party: Party) -> str:
     """The step before a rename: the owner prunes the live object once it renders another name, and the others still need it."""
     if party.app != shared.owner:
         return ""
@@ -348,11 +357,11 @@ def _before_the_owner_renames(shared: Shared, party: Party) -> str:
     syncs = enumerated([f"`{handover.sync(p.app)}`" for p in takers])
     return (
         f"{shared.name(party)} owns the live object and prunes it then: first `{handover.guard(shared.id)}`, afterwards {syncs}, and"
-        f" then `{_release(shared, takers)}`"
+        f" then `{_release_command(shared, takers)}`"
     )
 
 
-def _release(shared: Shared, keepers: Sequence[Party]) -> str:
+def _release_command(shared: Shared, keepers: Sequence[Party]) -> str:
     """The command that removes the guard once one of the keepers owns the object."""
     key = "" if shared.untracked else next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
     return handover.released(shared.id, [p.instance or p.app.name for p in keepers] or ["SHARED_APPLICATION"], key)
@@ -362,7 +371,7 @@ _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
 """Kinds with a prescribed name."""
 
 
-def _from_release(shared: Shared) -> str:
+def _fullname_hint(shared: Shared) -> str:
     """Whether a fullnameOverride can help, by the names."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
@@ -370,7 +379,7 @@ def _from_release(shared: Shared) -> str:
     return "fullnameOverride does the same where the template uses the release name"
 
 
-def _namespace(shared: Shared, keeper: Party) -> Fix:
+def _create_namespace_fix(shared: Shared, keeper: Party) -> Fix:
     """The fix that replaces the manifest by CreateNamespace; its first step keeps Argo CD from pruning the namespace."""
     metadata: Mapping[str, Json] = next((p.content["metadata"] for p in shared.parties if p.content), {})
     managed = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
@@ -391,7 +400,7 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
     return Fix(
         f"Let {shared.name(keeper)} create the namespace (CreateNamespace=true)",
         "application",
-        _specs(shared, [keeper]),
+        _spec_places(shared, [keeper]),
         Edit("yaml", "\n".join(steps) + "\n"),
         caveat="the namespace then outlives the Applications",
     )

@@ -17,8 +17,8 @@ from argolint.values import dig, enumerated, get, items, mapping
 from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
-from ._switches import switches
-from ._tracking import is_tracking, listed_by, owner_of, refused_for
+from ._switches import chart_switches
+from ._tracking import is_sync_refused_for, is_tracking, listed_resource, owner_of
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
@@ -42,7 +42,7 @@ class Party:
     cascade      deleting the Application deletes what it owns
     along        names of other objects that the same applications share
     twins        [namespace, name, project, server] of each Application that renders all objects of this one, if it has several
-    others       the other Applications of the fleet that claim or own the object: as `owner`, then `claims`, `leaving`
+    others       the other Applications of the fleet that claim or own the object: as `owner`, then `has_in_manifests`, `leaving`
     """
 
     app: AppRef
@@ -134,7 +134,7 @@ class Shared:
         claimants = sum(p.claims for p in self.parties)
         return owner if owner and owner.leaving and not owner.claims and claimants == 1 else None
 
-    def freed(self, keeper: Party | None) -> str:
+    def blocking_tracking(self, keeper: Party | None) -> str:
         """The tracking data of another owner that blocks this one's sync by FailOnSharedResource; empty if there is none."""
         if keeper is None or not keeper.guarded or self.owner in (None, keeper.app):
             return ""
@@ -156,7 +156,7 @@ class Shared:
     def namespace(self) -> bool:
         return self.id.kind == "Namespace" and not self.id.group
 
-    def few(self, parties: Sequence[Party]) -> str:
+    def few_names(self, parties: Sequence[Party]) -> str:
         """Two Applications for a sentence, or the first and the number of others: all of them are related."""
         return enumerated([self.name(p) for p in parties], "Application", limit=2 if len(parties) == 2 else 1)
 
@@ -181,7 +181,7 @@ def parts_of(ref: AppRef) -> list[str]:
     return [ref.namespace, ref.name, ref.project, ref.server]
 
 
-def party(
+def application_party(
     app: App,
     resource: Resource,
     fleet: Fleet,
@@ -195,23 +195,23 @@ def party(
     owner = owner_of(resource, fleet, tracking.instance) if tracking else None
     operation = app.operation
     failed = operation is not None and operation.failed
-    refused = refused_for(app, f"{resource.kind}/{resource.name} is part of")
+    refused = is_sync_refused_for(app, f"{resource.kind}/{resource.name} is part of")
     pointers = [c.pointer for c in resource.changes]
     claimants = set(fleet.claimants(resource.key)[: len(others) + 1])
-    index, source = _source(app)
+    index, source = _rendering_source(app)
     types = items(app.status, "sourceTypes") or (app.status.get("sourceType"),)
     return Party(
         app.ref,
         version=resource.id.version,
-        claims=claims(app, resource),
-        leaving=_leaving(app, resource),
+        claims=has_in_manifests(app, resource),
+        leaving=_leaving_reason(app, resource),
         hook=resource.hook,
         status=resource.status,
         owner=parts_of(owner.ref) if owner else (),
         instance=app.instance,
         tracked=tracking.instance if tracking else "",
         tracked_by=tracking.by if tracking else "",
-        content=_content(resource.desired, fleet),
+        content=_compared_content(resource.desired, fleet),
         changed=[p for p in pointers if not is_tracking(p, fleet)],
         moved=[p for p in pointers if is_tracking(p, fleet)],
         warnings=warnings,
@@ -219,7 +219,7 @@ def party(
         refused=refused,
         waiting=[[s.kind, s.resource, s.detail] for s in consequences(app)] if refused else (),
         failed=failed,
-        applied=_applied(app, resource, owner),
+        applied=_has_applied(app, resource, owner),
         place=application_place(app),
         automated=app.automated,
         self_heal=app.self_heal,
@@ -233,42 +233,46 @@ def party(
         tool=str(types[index] or "") if index < len(types) and types[index] else "Helm" if source.get("chart") else "",
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
-        switches=switches(app, resource, charts),
+        switches=chart_switches(app, resource, charts),
         others=[
-            [*parts_of(ref), ref in claimants or _claimed_by(fleet, ref, resource), _left_by(fleet, ref, resource)]
+            [
+                *parts_of(ref),
+                ref in claimants or _is_in_manifests_of(fleet, ref, resource),
+                _leaving_reason_of(fleet, ref, resource),
+            ]
             for ref in others
         ],
     )
 
 
-def believed(app: App) -> bool:
+def is_list_reliable(app: App) -> bool:
     """Whether the application's list shows the contents of its manifests."""
     return app.desired_known and not app.deleting
 
 
-def claims(app: App, resource: Resource) -> bool:
+def has_in_manifests(app: App, resource: Resource) -> bool:
     """Whether the application's manifests contain the object, by its list if that is reliable: a live hook counts."""
-    return (resource.claimed or resource.hook) and believed(app)
+    return (resource.claimed or resource.hook) and is_list_reliable(app)
 
 
-def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+def _is_in_manifests_of(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
     """Whether another application's manifests contain the object; an owner with an empty list counts as rendering its objects."""
     other = fleet.by_ref[ref]
-    listed = listed_by(other, resource.key)
-    return not other.resources if listed is None else claims(other, listed)
+    listed = listed_resource(other, resource.key)
+    return not other.resources if listed is None else has_in_manifests(other, listed)
 
 
-def _leaving(app: App, resource: Resource) -> str:
+def _leaving_reason(app: App, resource: Resource) -> str:
     """The reason in the list why the application no longer renders the object."""
     if app.deleting:
         return "is being deleted"
     return "no longer renders it" if app.desired_known and resource.requires_pruning and not resource.hook else ""
 
 
-def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
+def _leaving_reason_of(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
     other = fleet.by_ref[ref]
-    listed = listed_by(other, resource.key)
-    return _leaving(other, listed) if listed is not None else ""
+    listed = listed_resource(other, resource.key)
+    return _leaving_reason(other, listed) if listed is not None else ""
 
 
 def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
@@ -278,7 +282,7 @@ def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef
     return {pointer: {p.app: get(p.content, pointer) for p in known} for pointer in sorted(pointers)}
 
 
-def _applied(app: App, resource: Resource, owner: App | None) -> bool:
+def _has_applied(app: App, resource: Resource, owner: App | None) -> bool:
     """True by tracking data, or by the last sync's results; if those are partial, by the existence of a sync."""
     if owner is not None and owner.ref == app.ref:
         return True
@@ -287,14 +291,14 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
         return True  # only a synced object can self-heal
     for result in operation.results_of(resource.id) if operation else ():
         return result.get("status") == "Synced"
-    asked = mapping(operation.raw, "operation", "sync") if operation else {}
-    partial = bool(asked.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
+    sync = mapping(operation.raw, "operation", "sync") if operation else {}
+    partial = bool(sync.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
     if operation and operation.results and not partial and operation.phase == "Succeeded":
         return False
     return bool(app.status.get("history"))
 
 
-def _source(app: App) -> tuple[int, Object]:
+def _rendering_source(app: App) -> tuple[int, Object]:
     """The only source, or the first one that renders something."""
     for index, source in enumerate(app.sources):
         if source.get("path") or source.get("chart"):
@@ -302,14 +306,14 @@ def _source(app: App) -> tuple[int, Object]:
     return 0, (app.sources[0] if app.sources else {})
 
 
-def _content(desired: Object | None, fleet: Fleet) -> Json:
+def _compared_content(desired: Object | None, fleet: Fleet) -> Json:
     """The manifest without tracking data and status; for a Secret only the keys."""
     if desired is None:
         return None
     metadata: dict[str, Any] = dict(mapping(desired, "metadata"))
     annotations = {k: v for k, v in mapping(metadata, "annotations").items() if k not in _NOT_CONTENT}
-    ours = fleet.label_key if "label" in fleet.tracking_method else ""
-    labels = {k: v for k, v in mapping(metadata, "labels").items() if k != ours}
+    tracking_label = fleet.label_key if "label" in fleet.tracking_method else ""
+    labels = {k: v for k, v in mapping(metadata, "labels").items() if k != tracking_label}
     for name, kept in (("annotations", annotations), ("labels", labels)):
         metadata.pop(name, None)
         if kept:

@@ -12,7 +12,7 @@ from argolint import App, Json, Resource
 from argolint.edits import application_place
 from argolint.patterns import regex
 
-from ..shared.chart_catalogue import SharedGroup, named
+from ..shared.chart_catalogue import SharedGroup, charts_named
 from ..shared.charts import Release, release_of
 
 _IN_APPLICATION = " (Application)"
@@ -23,7 +23,7 @@ _NAME_LIMIT = 40
 """Longest override that leaves space for the chart's suffixes (63 characters in all)."""
 
 
-def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Mapping[str, Json]]:
+def chart_switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Mapping[str, Json]]:
     """The options of the releases `found` in the application, as plain data, the best matching chart first:
 
     chart      name and version;   where: the values file or the Application's field
@@ -33,64 +33,64 @@ def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Map
     note       a remark of the record, or empty
     rename     YAML text that gives this release its own name; empty if the chart has none
     """
-    mine = release_of(resource, found)
+    release = release_of(resource, found)
     return [
-        _switch(app, resource, release, group)
-        for release in sorted(found, key=lambda r: r is not mine)
-        for group in _groups(release, resource)
+        _switch_data(app, resource, release, group)
+        for release in sorted(found, key=lambda r: r is not release)
+        for group in _matching_groups(release, resource)
     ]
 
 
-def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
+def _matching_groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
     """The chart's groups that name the object; else those that name its kind and count the others (`and 6 more`)."""
-    groups = [g for g in _shared(release) if resource.kind in g.resources]
-    exact = [g for g in groups if any(_names(release, n, resource) for n in g.resources[resource.kind])]
+    groups = [g for g in _version_groups(release) if resource.kind in g.resources]
+    exact = [g for g in groups if any(_is_name_of(release, n, resource) for n in g.resources[resource.kind])]
     if exact:
         return exact
     rest = [g for g in groups if any(_MORE.fullmatch(n) for n in g.resources[resource.kind])]
     return [g for g in rest if any(resource.name.startswith(f"{full}-") for full in release.fullnames)]
 
 
-def _shared(release: Release) -> Iterator[SharedGroup]:
+def _version_groups(release: Release) -> Iterator[SharedGroup]:
     """The groups of every record of this chart that apply to this version: a chart may be recorded at several versions."""
     known = release.known
-    for chart in named(known.name) if known else ():
+    for chart in charts_named(known.name) if known else ():
         if known and set(chart.repositories) & set(known.repositories):
             yield from replace(release, known=chart).shared()
 
 
-def _names(release: Release, template: str, resource: Resource) -> bool:
+def _is_name_of(release: Release, template: str, resource: Resource) -> bool:
     counted = _OF_GROUP.fullmatch(template)
     if counted:
         return any(resource.name.endswith(f".{group.strip()}") for group in counted[1].split(","))
-    return not _MORE.fullmatch(template) and release.named(template, resource.name)
+    return not _MORE.fullmatch(template) and release.makes_name(template, resource.name)
 
 
-def _switch(app: App, resource: Resource, release: Release, group: SharedGroup) -> Mapping[str, Json]:
-    ways = sorted([*group.toggle, *group.component_switch], key=_changes_more)
-    inside = [w for w in ways if any(key.endswith(_IN_APPLICATION) for key in w)]
+def _switch_data(app: App, resource: Resource, release: Release, group: SharedGroup) -> Mapping[str, Json]:
+    ways = sorted([*group.toggle, *group.component_switch], key=_enables_other_feature)
+    of_application = [w for w in ways if any(key.endswith(_IN_APPLICATION) for key in w)]
     return {
         "chart": release.label,
-        "where": f"the Helm source of {application_place(app)}" if inside else _values_at(app, release),
+        "where": f"the Helm source of {application_place(app)}" if of_application else _values_place(app, release),
         "fixed": group.scope == "fixed",
-        "off": [_spec(w) for w in inside] or [release.values_block(w) for w in ways],
+        "off": [_application_yaml(w) for w in of_application] or [release.values_block(w) for w in ways],
         "part": not group.toggle,
         "note": group.note,
-        "spec": bool(inside),
-        "rename": "".join(_renames(app, resource, release, group)),
+        "spec": bool(of_application),
+        "rename": "".join(_rename_keys(app, resource, release, group)),
     }
 
 
-def _changes_more(way: Mapping[str, Any]) -> bool:
+def _enables_other_feature(way: Mapping[str, Any]) -> bool:
     """True for a key with another value than false: it turns another feature on, so it is the second choice."""
     return any(value is not False for value in way.values())
 
 
-def _values_at(app: App, release: Release) -> str:
+def _values_place(app: App, release: Release) -> str:
     return release.values_at.replace("the Application's ", f"{application_place(app)}: ")
 
 
-def _spec(way: Mapping[str, Any]) -> str:
+def _application_yaml(way: Mapping[str, Any]) -> str:
     """`spec.source.helm.skipCrds (Application): true` as the YAML of an Application."""
     nested: dict[str, Any] = {}
     for key, value in way.items():
@@ -102,7 +102,7 @@ def _spec(way: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(nested, sort_keys=False))
 
 
-def _renames(app: App, resource: Resource, release: Release, group: SharedGroup) -> Iterator[str]:
+def _rename_keys(app: App, resource: Resource, release: Release, group: SharedGroup) -> Iterator[str]:
     """The first key that renames: an override for all names of the release, or a key for this object alone."""
     for key in group.rename[:1]:
         if key.endswith("Override"):

@@ -26,7 +26,7 @@ LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
 
 
-def by_annotation(why: str) -> Fix:
+def annotation_tracking_fix(why: str) -> Fix:
     return Fix(
         f"Track by annotation, which {why}",
         "argocd-settings",
@@ -39,14 +39,14 @@ def by_annotation(why: str) -> Fix:
     )
 
 
-def refused_for(app: App, warning: str) -> bool:
+def is_sync_refused_for(app: App, warning: str) -> bool:
     """Whether FailOnSharedResource failed the last sync with a warning that begins with this text."""
     operation = app.operation
     found = _REFUSED.match(operation.message) if operation is not None and operation.failed else None
     return found is not None and operation is not None and operation.message.startswith(warning, found.end())
 
 
-def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
+def own_tracking_test(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
     """A cheap test of live objects that are not decoded: True if their tracking-id names this application, as in nearly all of them, or if they
     have none.
 
@@ -79,9 +79,9 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
     found = [r for r in named if not r.hook] or named
     tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
     owner = fleet.app_of_instance(warning.owner) if len(found) > 1 and not tracked else None
-    listed = [r for r in found if owner is not None and listed_by(owner, r.key) is not None]
-    out = [r for r in found if r.status == "OutOfSync"]
-    return tuple(tracked or listed or out or found)
+    listed = [r for r in found if owner is not None and listed_resource(owner, r.key) is not None]
+    out_of_sync = [r for r in found if r.status == "OutOfSync"]
+    return tuple(tracked or listed or out_of_sync or found)
 
 
 def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
@@ -90,7 +90,7 @@ def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
     tracking = tracking_of(resource.live, fleet)
     if owner is None or tracking is None or tracking.own:
         return owner
-    listed = listed_by(owner, resource.key)
+    listed = listed_resource(owner, resource.key)
     return owner if listed is not None and listed.claimed else None
 
 
@@ -102,7 +102,7 @@ def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     app = fleet.app_of_instance(instance)
     if app is None:
         return None
-    listed = listed_by(app, key)
+    listed = listed_resource(app, key)
     if listed is not None:
         return app
     return app if app.cluster == key.cluster and not (app.resources and app.desired_known) else None
@@ -112,7 +112,7 @@ _UNRESOLVED = "name:"
 """The prefix of a destination's cluster that the account may not see (Fleet.cluster_of)."""
 
 
-def listed_by(app: App, key: ResourceKey) -> Resource | None:
+def listed_resource(app: App, key: ResourceKey) -> Resource | None:
     """The application's own entry for the object.
 
     One cluster may appear by name in one Application and by server in another. Without the right to list clusters, an entry with this identity
@@ -151,7 +151,7 @@ def foreign_release(app: App, live: Object | None) -> str:
     return f'"{name}" of namespace {namespace}' if name and namespace not in (None, app.destination_namespace) else ""
 
 
-def copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
+def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
     """Whether a live object that is not desired has tracking data copied from another object.
 
     An object that Argo CD applied has its field manager, or its own last-applied annotation. A controller that makes a child from a tracked
@@ -186,7 +186,7 @@ _LAG = timedelta(minutes=2)
 """Tolerance for two machines' clocks, and for a status that is written after the last object."""
 
 
-def applied_elsewhere(app: App, resource: Resource) -> bool:
+def is_applied_elsewhere(app: App, resource: Resource) -> bool:
     """Whether another Argo CD applied the object: after the last sync of this Application had ended.
 
     The status has each sync of this Argo CD as its operation, so the last one to end is its last apply.

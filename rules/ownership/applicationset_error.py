@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
-from argolint.application.application_sets import made
+from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
 from argolint.patterns import regex
@@ -47,7 +47,7 @@ _FAILS = {
     "apply": "cannot write one of its Applications",
     "unknown": "has failed",
 }
-_HOW = {
+_FIX_TEXTS = {
     "generator": "Correct the generator that the message names, or the access to what it reads",
     "template": "Correct the parameter that the template names",
     "validation": "Correct the field of the template that the message names",
@@ -58,21 +58,21 @@ _HOW = {
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each set; reported by the first Application that it made, else by the fleet's first."""
-    for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
+    for raw, condition in fleet.derive(_failures_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
 
 
-def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
+def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
-        condition = _failed(raw)
-        speaker = next((app.ref for app in (*made(fleet, raw), *fleet.apps[:1])), None)
-        if condition is not None and speaker is not None:
-            found.setdefault(speaker, []).append((raw, condition))
+        condition = _failed_condition(raw)
+        reporter = next((app.ref for app in (*owned_applications(fleet, raw), *fleet.apps[:1])), None)
+        if condition is not None and reporter is not None:
+            found.setdefault(reporter, []).append((raw, condition))
     return found
 
 
-def _failed(raw: Object) -> Object | None:
+def _failed_condition(raw: Object) -> Object | None:
     """The condition with the failure; None if there is none or another rule reports it."""
     conditions = {text_at(c, "type"): c for c in maps(raw, "status", "conditions")}
     for type_, bad in (("ErrorOccurred", "True"), ("ParametersGenerated", "False")):
@@ -93,7 +93,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         message=in_passing(
             f"ApplicationSet {namespace}/{name} {_FAILS[cause]}",
             text_at(condition, "message"),
-            f", so {_left(cause)} is made or updated",
+            f", so {_missing_applications(cause)} is made or updated",
         ),
         at=Location(app.ref, id_),
         cause=cause,
@@ -103,7 +103,8 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         ),
         fixes=(
             Fix(
-                _resolved(fleet, raw, text_at(condition, "message")) or _how(cause, text_at(condition, "message")),
+                _specific_fix_text(fleet, raw, text_at(condition, "message"))
+                or _fix_text(cause, text_at(condition, "message")),
                 "application",
                 f"ApplicationSet {namespace}/{name}",
                 Edit("command", command),
@@ -112,23 +113,23 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     )
 
 
-def _how(cause: str, message: str) -> str:
+def _fix_text(cause: str, message: str) -> str:
     found = catalogue().match(message, "generate")
     if found is None:
-        return _HOW[cause]
+        return _FIX_TEXTS[cause]
     return found.entry.sentence({name: excerpt(value) for name, value in found.facts.items()})
 
 
-def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
+def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
     """The fix, if the set's own generators or Argo CD's repositories show it; otherwise empty."""
     generators = tuple(_generators(raw))
     found = catalogue().match(message, "generate")
     name = found.entry.name if found else ""
     if found and name in ("parameter", "generator-parameters"):
-        return _given_by(generators, found.facts.get("what") or "")
+        return _giving_generator(generators, found.facts.get("what") or "")
     if name == "credentials":
-        return _scoped(fleet, generators)
-    if ("{{" in message or name == "elements-yaml") and (written := _of_go(raw)):
+        return _project_repository(fleet, generators)
+    if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
         return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
     if name == "not-found":
         return next(
@@ -148,13 +149,13 @@ _GO = regex(
 """Expressions that only a Go template evaluates: a leading dot, a function, a pipe."""
 
 
-def _of_go(raw: Object) -> str:
+def _go_expression(raw: Object) -> str:
     """A Go template expression in a set that does not use Go templates; else empty."""
     found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec") or {}))
     return found[0].replace('\\"', '"') if found else ""
 
 
-def _given_by(generators: Sequence[tuple[str, Object]], parameter: str) -> str:
+def _giving_generator(generators: Sequence[tuple[str, Object]], parameter: str) -> str:
     """The generator that would give the parameter, if this set has no such generator and no own element with that name."""
     givers = load(__package__, "generator_parameters.yaml").get(parameter) or ()
     has = sorted({kind for kind, _ in generators} - {"matrix", "merge"})
@@ -168,7 +169,7 @@ def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
     return any(body.get("files") or body.get("elementsYaml") for _, body in generators)
 
 
-def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
+def _project_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
     """A repository whose credentials belong to a project, while the generator uses those without a project."""
     unknown = [
         url
@@ -190,21 +191,21 @@ def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
 
 def _generators(raw: Object) -> Iterator[tuple[str, Object]]:
     """(kind, body) of every generator of the set, with those inside a matrix or merge."""
-    left = list(maps(raw, "spec", "generators"))
+    remaining = list(maps(raw, "spec", "generators"))
     for _ in range(_MOST):
-        if not left:
+        if not remaining:
             return
-        for kind, body in left.pop(0).items():
+        for kind, body in remaining.pop(0).items():
             if isinstance(body, dict) and kind not in ("selector", "template"):
                 yield kind, body
-                left.extend(maps(body, "generators"))
+                remaining.extend(maps(body, "generators"))
 
 
 _MOST = 64
 """Most generators of one set that are read."""
 
 
-def _left(cause: str) -> str:
+def _missing_applications(cause: str) -> str:
     return "not every Application of it" if cause == "apply" else "no Application of it"
 
 

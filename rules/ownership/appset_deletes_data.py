@@ -25,21 +25,21 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, 
 from argolint.application.application_sets import (
     UNSEEN_POLICY,
     Controller,
+    controller_seen,
     generators,
     maker,
     preserves,
-    seen,
     settings_want,
 )
 from argolint.edits.pruning import cascades, outlives
 from argolint.values import enumerated, text_at
 
-from ._data import holds_data, kept_data
+from ._data import holds_data, lost_data
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether a set may delete the application and it may have objects with data: only the live objects show whether they stay."""
-    return _set_of(app, fleet) is not None and any(kept_data(row.group, row.kind) for row in app.rows)
+    return _deleting_set(app, fleet) is not None and any(lost_data(row.group, row.kind) for row in app.rows)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -51,8 +51,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Application."""
-    owner = _set_of(app, fleet)
-    controller = seen(app, fleet)
+    owner = _deleting_set(app, fleet)
+    controller = controller_seen(app, fleet)
     deletes = owner is not None and controller.deletes(owner)
     data = [r for r in app.resources if _is_lost(r, app, fleet)] if deletes else []
     if owner is None or not data:
@@ -62,7 +62,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         message=f"ApplicationSet {name} deletes {enumerated([str(r.id) for r in data], limit=1)} as soon as its generators no longer give Application {app.name}.",
         at=Location(app.ref, data[0].id),
         confidence="likely" if controller.policy is None else "proven",
-        evidence=(*(f"{r.id}: {kept_data(r.group, r.kind)}" for r in data[:5]), *_of_policy(controller, owner)),
+        evidence=(*(f"{r.id}: {lost_data(r.group, r.kind)}" for r in data[:5]), *_policy_evidence(controller, owner)),
         related=tuple(Related(app.ref, r.id, "", "other") for r in data[1:]),
         fixes=(
             Fix(
@@ -82,7 +82,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-def _set_of(app: App, fleet: Fleet) -> Object | None:
+def _deleting_set(app: App, fleet: Fleet) -> Object | None:
     """The set that deletes this Application when its element disappears; None if no object would be deleted with it."""
     if not cascades(app) or app.deleting:
         return None
@@ -90,7 +90,7 @@ def _set_of(app: App, fleet: Fleet) -> Object | None:
     return raw if raw is not None and not (preserves(raw) or _makes_previews(raw)) else None
 
 
-def _of_policy(controller: Controller, raw: Object) -> Iterator[str]:
+def _policy_evidence(controller: Controller, raw: Object) -> Iterator[str]:
     own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
     if controller.policy is None:
         yield UNSEEN_POLICY

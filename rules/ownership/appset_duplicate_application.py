@@ -28,7 +28,7 @@ from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, R
 from argolint.application.fleet import IN_CLUSTER
 from argolint.values import dig, items, maps, parse_version, text_at
 
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
+from ._application_sets import NAMED_TWICE, OWNED_TWICE, is_made_by
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Duplicate:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; reported by the Application itself, else by one of the set's, else by the fleet's first."""
-    for duplicate in fleet.derive(_by_application).get(app.ref, ()):
+    for duplicate in fleet.derive(_duplicates_by_application).get(app.ref, ()):
         yield _finding(duplicate, fleet)
     if parse_version(fleet.version) and not fleet.at_least(2, 10):
         yield from (_namesakes(app, name, found) for name, found in fleet.derive(_by_name).get(app.ref, ()))
@@ -58,7 +58,7 @@ def _by_name(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[str, tuple[str, ...
         named.setdefault(text_at(raw, "metadata", "name"), set()).add(text_at(raw, "metadata", "namespace"))
     found: dict[AppRef, list[tuple[str, tuple[str, ...]]]] = {}
     for name, namespaces in sorted(named.items()):
-        made = (a.ref for a in fleet.apps if a.ref.namespace in namespaces and made_by(a.brief, (name,)))
+        made = (a.ref for a in fleet.apps if a.ref.namespace in namespaces and is_made_by(a.brief, (name,)))
         speaker = next(made, fleet.apps[0].ref)
         if len(namespaces) > 1:
             found.setdefault(speaker, []).append((name, tuple(sorted(namespaces))))
@@ -94,12 +94,12 @@ def _namesakes(app: App, name: str, namespaces: tuple[str, ...]) -> Finding:
     )
 
 
-def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
+def _duplicates_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
     """The duplicates that each application reports; computed once for the fleet."""
     found: dict[AppRef, list[_Duplicate]] = {}
     for duplicate in _duplicates(fleet.application_sets):
-        if (speaker := _speaker(duplicate, fleet)) is not None:
-            found.setdefault(speaker, []).append(duplicate)
+        if (reporter := _reporter(duplicate, fleet)) is not None:
+            found.setdefault(reporter, []).append(duplicate)
     return found
 
 
@@ -125,11 +125,11 @@ def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _speaker(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
+def _reporter(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
     itself = fleet.app(duplicate.name, duplicate.namespace)
     if itself is not None:
         return itself.ref
-    made = (a.ref for a in fleet.apps if made_by(a.brief, duplicate.sets))
+    made = (a.ref for a in fleet.apps if is_made_by(a.brief, duplicate.sets))
     return next(made, fleet.apps[0].ref if fleet.apps else None)
 
 
@@ -155,11 +155,11 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         at=Location(ref, ids[0]),
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=tuple(_fixes(duplicate, _raw(fleet, duplicate, duplicate.sets[0]))),
+        fixes=tuple(_fixes(duplicate, _raw_set(fleet, duplicate, duplicate.sets[0]))),
     )
 
 
-def _raw(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
+def _raw_set(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
     return next(
         (
             s
@@ -195,16 +195,16 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
         return
     twice = _equal_elements(raw)
     if twice is not None:
-        kept, gone = twice
+        kept, removed = twice
         yield Fix(
-            f"Remove element {gone} of the list generator, which is equal to element {kept}",
+            f"Remove element {removed} of the list generator, which is equal to element {kept}",
             "application",
             where,
-            Edit("text", f"remove spec.generators[0].list.elements[{gone}]\n"),
+            Edit("text", f"remove spec.generators[0].list.elements[{removed}]\n"),
             safe=True,
         )
         return
-    part = _distinct(raw, name, go=go)
+    part = _distinct_parameter(raw, name, go=go)
     if not part:
         yield Fix(
             "Put what tells the elements apart into the name",
@@ -235,16 +235,16 @@ def _equal_elements(raw: Object) -> tuple[int, int] | None:
     """The indexes of two equal elements of the only generator, a list."""
     generators = items(raw, "spec", "generators")
     elements = items(generators[0], "list", "elements") if len(generators) == 1 else []
-    seen: dict[str, int] = {}
+    index_by_text: dict[str, int] = {}
     for index, element in enumerate(elements):
         text = json.dumps(element, sort_keys=True)
-        if text in seen:
-            return seen[text], index
-        seen[text] = index
+        if text in index_by_text:
+            return index_by_text[text], index
+        index_by_text[text] = index
     return None
 
 
-def _distinct(raw: Object, name: str, *, go: bool) -> str:
+def _distinct_parameter(raw: Object, name: str, *, go: bool) -> str:
     """A parameter of the only generator that differs between all elements, together with those in the name; else empty."""
     known: Mapping[str, tuple[str, str]] = {
         "clusters": ("{{name}}", "{{ .name }}"),
@@ -255,7 +255,7 @@ def _distinct(raw: Object, name: str, *, go: bool) -> str:
     for generator in generators if len(generators) == 1 else ():
         for kind, texts in known.items():
             if kind in generator:
-                return "" if _bare(texts[go]) in _bare(name) else texts[go]
+                return "" if _without_spaces(texts[go]) in _without_spaces(name) else texts[go]
         elements = items(generator, "list", "elements")
         named = re.findall(r"{{ ?\.?(\w{1,100}) ?}}", name)
         for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
@@ -263,12 +263,12 @@ def _distinct(raw: Object, name: str, *, go: bool) -> str:
             whole = {tuple(str(e.get(k)) for k in (*named, key)) for e in elements if isinstance(e, Mapping)}
             if len(whole) == len(values) and all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", v) for v in values):
                 found = f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
-                if _bare(found) not in _bare(name):
+                if _without_spaces(found) not in _without_spaces(name):
                     return found
     return ""
 
 
-def _bare(template: str) -> str:
+def _without_spaces(template: str) -> str:
     return template.replace(" ", "")
 
 

@@ -55,11 +55,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         found = _MESSAGE.fullmatch(condition.message) if condition.type == "ExcludedResourceWarning" else None
         if found is None:
             continue
-        resource = _resource(app, found["group"], found["kind"], found["name"])
+        resource = _resource_id(app, found["group"], found["kind"], found["name"])
         kind = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
         default = " by default" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
         yield Finding(
-            message=f"{_called(resource)} is never applied though {app.name} shows Synced: the settings exclude {kind}{default}.",
+            message=f"{_object_text(resource)} is never applied though {app.name} shows Synced: the settings exclude {kind}{default}.",
             at=Location(app.ref, resource),
             evidence=(f"condition ExcludedResourceWarning: {condition.message}",),
             fixes=tuple(_fixes(app, resource)),
@@ -84,11 +84,11 @@ _DEFAULT = _CLUSTER_SCOPED | {
 }
 
 
-def _called(resource: ResourceId) -> str:
+def _object_text(resource: ResourceId) -> str:
     return str(resource) if resource.name else f"A {resource.kind} whose name is generated"
 
 
-def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
+def _resource_id(app: App, group: str, kind: str, name: str) -> ResourceId:
     """The object with its namespace: its own, else the destination's; empty if the kind has none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
     scopes = {

@@ -36,14 +36,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield Finding(
             message=f'Namespace "{app.destination_namespace}" holds {objects} that no Application owns, so Git does not describe the whole namespace.',
             at=Location(app.ref),
-            evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_name(n) for n in orphans)),
+            evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_orphan_line(n) for n in orphans)),
             related=tuple(Related(app.ref, n.id) for n in orphans),
             fixes=tuple(_fixes(app, [n for n in orphans if not n.owners])),
             explains=(condition.symptom,),
         )
 
 
-def _name(node: Node) -> str:
+def _orphan_line(node: Node) -> str:
     since = f", made {node.created_at:%Y-%m-%d}" if node.created_at else ""
     return f"orphan {node.id}{since}"
 

@@ -34,8 +34,8 @@ from argolint.edits.handover import sync, untrack
 from argolint.values import annotations_of, labels_of, text_at
 from argolint.values.kubernetes import kubectl_name
 
-from ._installations import own_installation
-from ._tracking import by_annotation, is_tracking, owner_of, refused_for, warned_resources
+from ._installations import installation_id_fix
+from ._tracking import annotation_tracking_fix, is_sync_refused_for, is_tracking, owner_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -53,12 +53,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource | None) -> Finding:
     what = str(resource.id) if resource else f"{warning.kind} {warning.name}"
     live = resource.live if resource else None
-    refused = refused_for(app, warning.condition.message)
+    refused = is_sync_refused_for(app, warning.condition.message)
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
-    other = _one_object_on_two_clusters(fleet, warning.owner, resource)
+    other = _owner_on_other_cluster(fleet, warning.owner, resource)
     if other is not None and resource is not None:
-        found = _on_two_clusters(app, other, warning, resource)
+        found = _two_clusters_finding(app, other, warning, resource)
         return replace(found, explains=(*found.explains, *(consequences(app) if refused else ())))
     moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
     evidence = [why, f"condition SharedResourceWarning: {warning.condition.message}"]
@@ -81,7 +81,7 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     )
 
 
-def _one_object_on_two_clusters(fleet: Fleet, owner: str, resource: Resource | None) -> App | None:
+def _owner_on_other_cluster(fleet: Fleet, owner: str, resource: Resource | None) -> App | None:
     """The Application of another cluster that the live object's tracking data names, and that lists an object of the same name too.
 
     None if both objects were read and have different uids.
@@ -96,7 +96,7 @@ def _one_object_on_two_clusters(fleet: Fleet, owner: str, resource: Resource | N
     return named if len(uids) < 2 else None
 
 
-def _on_two_clusters(app: App, other: App, warning: SharedWarning, resource: Resource) -> Finding:
+def _two_clusters_finding(app: App, other: App, warning: SharedWarning, resource: Resource) -> Finding:
     """The finding for two addresses of one cluster, or an aggregated API that serves one object on both."""
     command = "".join(
         f"# on cluster {cluster}:\nkubectl get {kubectl_name(resource.id)} -o jsonpath='{{.metadata.uid}}'\n"
@@ -136,43 +136,43 @@ def _reason(
     by_label = fleet.tracking_method == "label"
     release = annotations_of(live).get("meta.helm.sh/release-name")
     named = fleet.app_of_instance(owner)
-    adopt = _adopt(app, fleet, resource)
+    adopt = _adopt_fix(app, fleet, resource)
     if by_label and resource is not None and resource.kind == "CustomResourceDefinition":
         text = "Argo CD puts no tracking data on CRDs, and the chart's own instance label stays"
         rendered = labels_of(resource.desired).get(fleet.label_key)
         return (
             text,
             True,
-            (by_annotation("no chart writes"),)
+            (annotation_tracking_fix("no chart writes"),)
             if rendered
-            else (by_annotation("no chart writes"), _untrack(fleet, resource)),
+            else (annotation_tracking_fix("no chart writes"), _untrack_fix(fleet, resource)),
         )
     if release and release == owner:
         where = annotations_of(live).get("meta.helm.sh/release-namespace") or app.destination_namespace
         text = f"it is the Helm release that installed the object in namespace {where}"
-        return text, True, (adopt, by_annotation("no chart writes")) if by_label else (adopt,)
+        return text, True, (adopt, annotation_tracking_fix("no chart writes")) if by_label else (adopt,)
     tracking = tracking_of(live, fleet)
     if tracking is not None and not tracking.own:
         text = "its tracking-id names another object, whose metadata was copied"
-        return text, True, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
+        return text, True, tuple(dict.fromkeys((adopt, _untrack_fix(fleet, resource)))) if resource else (adopt,)
     if named is not None and resource is not None and named.cluster != resource.id.cluster:
         text = f"the Application of that name deploys to cluster {named.cluster}; another Argo CD has one on this cluster, or it moved away and left the object"
-        return text, False, (adopt, own_installation())
+        return text, False, (adopt, installation_id_fix())
     if named is not None:
         text = "the Application of that name does not hold the object any more, or its metadata was copied"
-        return text, False, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
+        return text, False, tuple(dict.fromkeys((adopt, _untrack_fix(fleet, resource)))) if resource else (adopt,)
     if by_label:
         manager = labels_of(live).get("app.kubernetes.io/managed-by")
         text = f"the label {fleet.label_key} was written by {manager or 'another tool or a deleted Application'}"
-        return text, False, (adopt, by_annotation("no chart writes"))
+        return text, False, (adopt, annotation_tracking_fix("no chart writes"))
     text = "it was deleted or renamed without its objects, belongs to another Argo CD on this cluster, or this account may not see it"
-    return text, False, (adopt, own_installation())
+    return text, False, (adopt, installation_id_fix())
 
 
-def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
+def _adopt_fix(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
     """The fix by a sync, which takes the object over unless FailOnSharedResource refuses it because of the stray data."""
     if resource is not None and "FailOnSharedResource=true" in app.sync_options:
-        return _untrack(fleet, resource)
+        return _untrack_fix(fleet, resource)
     return Fix(
         "Sync the Application in full, which writes its own tracking data",
         "live",
@@ -182,7 +182,7 @@ def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
     )
 
 
-def _untrack(fleet: Fleet, resource: Resource) -> Fix:
+def _untrack_fix(fleet: Fleet, resource: Resource) -> Fix:
     """The fix that removes the stray data from the live object."""
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
     return Fix(

@@ -30,20 +30,20 @@ from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
 from ._data import holds_data
-from ._installations import own_installation, own_label_key
-from ._tracking import applied_elsewhere, copied_tracking
+from ._installations import installation_id_fix, label_key_fix
+from ._tracking import has_copied_tracking, is_applied_elsewhere
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each application; its extraneous objects are related."""
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
-    extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(app, r, fleet)]
-    foreign = [r for r in extra if applied_elsewhere(app, r)]
+    extra = [r for r in app.resources if _is_extraneous(r) and not has_copied_tracking(app, r, fleet)]
+    foreign = [r for r in extra if is_applied_elsewhere(app, r)]
     if foreign:  # a prune of its own objects would delete theirs too
-        yield _of_another(app, fleet, foreign)
+        yield _other_argocd_finding(app, fleet, foreign)
         return
-    kept = {r.id: reason for r in extra if (reason := _why_kept(app, r, fleet))}
+    kept = {r.id: reason for r in extra if (reason := _keep_reason(app, r, fleet))}
     if not kept:
         return
     only = not any(r.status == "OutOfSync" and r.id not in kept for r in app.resources)
@@ -57,12 +57,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _precious(r)])),
+        fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _is_precious(r)])),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
 
-def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
+def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
     """The finding for objects that another Argo CD applies for an Application of the same name: a prune would delete its deployment."""
     names = sorted(r.id for r in foreign)
     listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
@@ -81,7 +81,7 @@ def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
         ),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names[1:]),
         fixes=(
-            own_label_key() if fleet.tracking_method == "label" else own_installation(),
+            label_key_fix() if fleet.tracking_method == "label" else installation_id_fix(),
             Fix(
                 "Rename one of the two Applications",
                 "application",
@@ -104,11 +104,11 @@ _UNCONFIRMED = "Prune=confirm waits for a person"
 _SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
 
 
-def _extraneous(resource: Resource) -> bool:
+def _is_extraneous(resource: Resource) -> bool:
     return not resource.hook and (resource.extra or (resource.requires_pruning and resource.status == "OutOfSync"))
 
 
-def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
+def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     """The reason why no sync prunes the object; empty if automated sync will."""
     if ignored_extraneous(app, resource):
         return ""
@@ -120,7 +120,7 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
-def _precious(resource: Resource) -> bool:
+def _is_precious(resource: Resource) -> bool:
     """Whether more is lost than the object itself: data, or all objects of a kind."""
     return holds_data(resource) or resource.kind == "CustomResourceDefinition"
 

@@ -48,7 +48,7 @@ from argolint.values import annotations_of, comma_list, dig, enumerated, items
 from argolint.values.kubernetes import SYNC_OPTIONS, is_secret
 
 from ..shared.references import User, users
-from ._tracking import copied_tracking
+from ._tracking import has_copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
 _INGRESS = ("networking.k8s.io", "Ingress")
@@ -76,23 +76,25 @@ _PEERS = 40
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that may refer to a dropped object, or make it again."""
-    asked: set[Want] = set()
-    for resource in _dropped(app, fleet):
+    requested: set[Want] = set()
+    for resource in _prunable_objects(app, fleet):
         kinds = dict.fromkeys((resource.kind, *(owned.kind for owned in _owned(app, resource))))
         makes = makers() if is_secret(resource) or "Secret" in kinds else ()
-        by = dict.fromkeys((*makes, *(each for kind in kinds for each in (*_NAMED_BY.get(kind, ()), *holders(kind)))))
-        for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
+        user_kinds = dict.fromkeys(
+            (*makes, *(each for kind in kinds for each in (*_NAMED_BY.get(kind, ()), *holders(kind))))
+        )
+        for group, kind in user_kinds if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
-                for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
-                    if owner != app.ref and len(asked) < _PEERS and not fleet.by_ref[owner].deleting:
+                for owner in fleet.owners(key) if _is_within_reach(key.namespace, resource.id) else ():
+                    if owner != app.ref and len(requested) < _PEERS and not fleet.by_ref[owner].deleting:
                         peer = ResourceId(group, kind, key.namespace, key.name, "", key.cluster)
-                        asked.add(Want("peer", peer, app=owner))
-    yield from sorted(asked, key=repr)
+                        requested.add(Want("peer", peer, app=owner))
+    yield from sorted(requested, key=repr)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object to prune that another object still refers to."""
-    dropped = list(_dropped(app, fleet))
+    dropped = list(_prunable_objects(app, fleet))
     if not dropped:
         return
     named = users(app)
@@ -111,18 +113,18 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
     id_, maker = resource.id, _maker(app, lost)
     automatic = prunes(app, resource, fleet) == "automatic"
     severity: Severity | None = None if automatic and not maker else "info"
-    how = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
-    who, verb, outcome = _who(found, app), _verb(lost, found), _outcome(lost, found, maker)
+    pruned_by = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
+    who, verb, outcome = _users_text(found, app), _verb(lost, found), _outcome_text(lost, found, maker)
     if lost == id_:
-        message = f"{id_} left Git, but {who} still {verb} it: {how}{outcome}."
+        message = f"{id_} left Git, but {who} still {verb} it: {pruned_by}{outcome}."
     else:
-        message = f"{id_} left Git: {how} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
+        message = f"{id_} left Git: {pruned_by} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
     return Finding(
         message=message,
         at=Location(app.ref, id_),
         severity=severity,
         evidence=tuple(_evidence(app, found)),
-        related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _once(found)),
+        related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
         fixes=tuple(_fixes(resource)),
         explains=(Symptom.extra(id_),) if automatic else (),
     )
@@ -146,7 +148,7 @@ def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
             yield node.id
 
 
-def _once(found: Sequence[User]) -> Iterator[User]:
+def _first_references(found: Sequence[User]) -> Iterator[User]:
     """The first reference of each object."""
     seen: set[tuple[AppRef, ResourceId]] = set()
     for user in found:
@@ -155,16 +157,16 @@ def _once(found: Sequence[User]) -> Iterator[User]:
             yield user
 
 
-def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
+def _prunable_objects(app: App, fleet: Fleet) -> Iterator[Resource]:
     """Objects that a sync would prune: extraneous, owned, and without an option that keeps them."""
     if not app.desired_known or app.deleting:
         return
     for resource in app.extra:
-        if not copied_tracking(app, resource, fleet) and prunes(app, resource, fleet) != "never":
+        if not has_copied_tracking(app, resource, fleet) and prunes(app, resource, fleet) != "never":
             yield resource
 
 
-def _within_reach(namespace: str, dropped: ResourceId) -> bool:
+def _is_within_reach(namespace: str, dropped: ResourceId) -> bool:
     """True for an object that may refer to it: objects refer to their own namespace and to cluster-scoped ones, cluster-scoped objects to any."""
     return not dropped.namespace or namespace in ("", dropped.namespace) or dropped.kind in _FROM_ANYWHERE
 
@@ -183,13 +185,13 @@ def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[User]:
             listed = fleet.resource(ref, key)
             if listed is None or not listed.claimed or fleet.by_ref[ref].deleting:
                 continue
-            if not (ref == app.ref and _gone(app, key)):
+            if not (ref == app.ref and _is_gone(app, key)):
                 yield User(ref, listed.id, "")
 
 
-def _gone(app: App, key: object) -> bool:
-    mine = next((r for r in app.resources if r.key == key), None)
-    return mine is None or mine.extra
+def _is_gone(app: App, key: object) -> bool:
+    managed = next((r for r in app.resources if r.key == key), None)
+    return managed is None or managed.extra
 
 
 def _maker(app: App, id_: ResourceId) -> str:
@@ -200,16 +202,16 @@ def _maker(app: App, id_: ResourceId) -> str:
     for owner, other in (*((app.ref, r) for r in app.resources), *peers):
         near = other.desired if other.namespace == id_.namespace else None
         if near is not None and id_.name in made_secrets(near):
-            return _named_in(other.id, owner, app)
+            return _object_text(other.id, owner, app)
     return ""
 
 
-def _named_in(id_: ResourceId, owner: AppRef, app: App) -> str:
+def _object_text(id_: ResourceId, owner: AppRef, app: App) -> str:
     return str(id_) if owner == app.ref else f'{id_} of "{owner.name}"'
 
 
-def _who(users: Sequence[User], app: App) -> str:
-    names = list(dict.fromkeys(_named_in(u.id, u.app, app) for u in users))
+def _users_text(users: Sequence[User], app: App) -> str:
+    names = list(dict.fromkeys(_object_text(u.id, u.app, app) for u in users))
     return enumerated(names, limit=1)
 
 
@@ -218,19 +220,19 @@ def _verb(lost: ResourceId, users: Sequence[User]) -> str:
     return f"{verb}s" if len({(u.app, u.id) for u in users}) == 1 else verb
 
 
-def _outcome(lost: ResourceId, users: Sequence[User], maker: str) -> str:
+def _outcome_text(lost: ResourceId, users: Sequence[User], maker: str) -> str:
     if maker:
         return f", until {maker} makes it again"
     if lost.kind == "CustomResourceDefinition":
         return " with every object of that kind"
     if lost.kind == "Namespace":
         return " with everything inside"
-    if lost.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
+    if lost.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_is_in_pod, users)):
         return ", and no new pod starts"
     return ""
 
 
-def _in_pod(user: User) -> bool:
+def _is_in_pod(user: User) -> bool:
     """Whether the reference is in a pod template."""
     return user.id.kind in ("Pod", "CronJob") or "/template/" in user.pointer
 

@@ -52,7 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         listed = app.find(group, kind, namespace, name)
         resource = listed.id if listed else ResourceId(group, kind, namespace, name, "", app.cluster)
         copies = _copies(app, resource)
-        fields = _differing(copies)
+        fields = _differing_pointers(copies)
         if len(copies) < 2:
             outcome = "and only the last one counts"
         elif fields:
@@ -62,8 +62,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield Finding(
             message=f"{app.name} renders {resource} {found['count']} times, {outcome}.",
             at=Location(app.ref, resource),
-            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies)),
-            fixes=(*_own_namespace(app, resource), _fix(app, resource, fields, read=len(copies) > 1)),
+            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_value_lines(copies)),
+            fixes=(*_namespace_list_fixes(app, resource), _repeat_fix(app, resource, fields, read=len(copies) > 1)),
             explains=(condition.symptom,),
         )
 
@@ -86,24 +86,24 @@ def _copies(app: App, resource: ResourceId) -> list[Object]:
     return found
 
 
-def _differing(copies: list[Object]) -> list[str]:
+def _differing_pointers(copies: list[Object]) -> list[str]:
     """Pointers at which the last copy and the others differ."""
     return sorted({pointer for copy in copies[:-1] for pointer, _, _ in differences(copies[-1], copy)})
 
 
-def _values(copies: list[Object]) -> Iterator[str]:
+def _value_lines(copies: list[Object]) -> Iterator[str]:
     if len(copies) < 2 or is_secret(copies[-1]):
         return
     names = ("the first copy", *(f"copy {number}" for number in range(2, len(copies))), "the last, which is applied")
-    for pointer in _differing(copies)[:6]:
+    for pointer in _differing_pointers(copies)[:6]:
         sides = show_sides(pointer, *((get(copy, pointer), copy) for copy in copies))
         yield f"{pointer}: {', '.join(f'{side} in {name}' for side, name in zip(sides, names, strict=True))}"
 
 
-def _own_namespace(app: App, resource: ResourceId) -> Iterator[Fix]:
+def _namespace_list_fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
     """Fixes for a chart that makes an object for each namespace of a list, and always for its own: its own in the list makes two."""
     for source in app.sources if resource.namespace == app.destination_namespace else ():
-        for name, namespaces in _lists(inline_values(mapping(source, "helm"))):
+        for name, namespaces in _text_lists(inline_values(mapping(source, "helm"))):
             if resource.namespace in namespaces and _ADDED.search(name) and not _LEFT_OUT.search(name):
                 yield Fix(
                     f"Take {quote(resource.namespace)} out of {name}: it is where the chart itself is installed",
@@ -114,24 +114,24 @@ def _own_namespace(app: App, resource: ResourceId) -> Iterator[Fix]:
                 )
 
 
-def _lists(values: Mapping[str, Json], above: str = "") -> Iterator[tuple[str, list[str]]]:
+def _text_lists(values: Mapping[str, Json], above: str = "") -> Iterator[tuple[str, list[str]]]:
     """Each list of texts in a chart's values, by its dotted name."""
     for key, value in values.items():
         if isinstance(value, dict):
-            yield from _lists(value, f"{above}{key}.")
+            yield from _text_lists(value, f"{above}{key}.")
         elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             yield f"{above}{key}", [str(item) for item in value]
 
 
-def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fix:
+def _repeat_fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fix:
     places = [s for s in app.sources if s.get("path") or s.get("chart")]
     where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
     if places and all(s.get("chart") for s in places):
-        return _of_chart(app, resource, places, where, fields)
+        return _chart_fix(app, resource, places, where, fields)
     folder = str(places[0].get("path") or ".") if places else "."
     equal = "the copies are equal" if read else "the copies were not read: compare them first"
     if app.status.get("sourceType") == "Helm" and len(places) == 1:
-        return _of_own_chart(app, resource, folder, where, fields, equal)
+        return _own_chart_fix(app, resource, folder, where, fields, equal)
     keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else equal
     return Fix(
         "Delete all copies but one",
@@ -143,7 +143,7 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
     )
 
 
-def _of_own_chart(app: App, resource: ResourceId, folder: str, where: str, fields: list[str], equal: str) -> Fix:
+def _own_chart_fix(app: App, resource: ResourceId, folder: str, where: str, fields: list[str], equal: str) -> Fix:
     """The fix for a chart in Git: its own templates, or a chart that occurs twice among its dependencies, also under another alias."""
     render = (
         f"helm template {sh(folder)} --dependency-update --namespace {sh(app.destination_namespace)} --include-crds"
@@ -156,11 +156,11 @@ def _of_own_chart(app: App, resource: ResourceId, folder: str, where: str, field
             "command",
             f'{render} | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates and the charts\n',
         ),
-        caveat=f"keep the values wanted of {', '.join(fields[:3])}" if fields else f"{equal}{_crds(resource)}",
+        caveat=f"keep the values wanted of {', '.join(fields[:3])}" if fields else f"{equal}{_crd_hint(resource)}",
     )
 
 
-def _crds(resource: ResourceId) -> str:
+def _crd_hint(resource: ResourceId) -> str:
     """A further fix for two copies of a CRD."""
     if resource.kind != "CustomResourceDefinition":
         return ""
@@ -170,7 +170,7 @@ def _crds(resource: ResourceId) -> str:
     )
 
 
-def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
+def _chart_fix(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
     """The fix for charts of a repository: their templates belong to others, so only a value or another version removes one copy."""
     source = places[0]
     repo, chart, version = (str(source.get(key) or "") for key in ("repoURL", "chart", "targetRevision"))
@@ -195,7 +195,7 @@ def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, 
             "command",
             f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values lists their switches\n',
         ),
-        caveat=f"{differ}where no value helps, report it to the chart{_crds(resource)}",
+        caveat=f"{differ}where no value helps, report it to the chart{_crd_hint(resource)}",
     )
 
 

@@ -48,7 +48,7 @@ from argolint.application.shared_warnings import shared_warnings
 from argolint.edits.handover import guard, sync, unguard
 from argolint.values import enumerated, sh
 
-from ._installations import own_installation, own_label_key
+from ._installations import installation_id_fix, label_key_fix
 from ._tracking import is_tracking
 
 _LISTED = 20
@@ -60,7 +60,7 @@ _SHOWN = 8
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """The objects that this application shares with those of other Argo CDs, and the symptoms that follow here."""
     for crossing in fleet.crossings.get(app.ref, ()):
-        claimants, pruners = ([_party(c) for c in parties] for parties in (crossing.claimants, crossing.pruners))
+        claimants, pruners = ([_party_data(c) for c in parties] for parties in (crossing.claimants, crossing.pruners))
         names = [f"{c['argocd_url']} {c['app'][0]}/{c['app'][1]}" for c in (*claimants, *pruners)]
         yield Fact(
             "\0".join((crossing.cluster, *names, "pruned" if pruners else "deployed")),
@@ -72,13 +72,13 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "objects": [list(o) for o in crossing.objects[:_LISTED]],
                 "count": len(crossing.objects),
                 "symptoms": list(_symptoms(app, fleet, crossing)),
-                "coming": all(_is_coming(_own(app, found)) for found in crossing.objects),
-                "out": any(_out(_own(app, found)) for found in crossing.objects),
+                "coming": all(_is_coming(_own_resource(app, found)) for found in crossing.objects),
+                "out": any(_is_out_of_sync(_own_resource(app, found)) for found in crossing.objects),
             },
         )
 
 
-def _party(claimant: Claimant) -> dict[str, Json]:
+def _party_data(claimant: Claimant) -> dict[str, Json]:
     ref = claimant.app
     return {
         "app": [ref.namespace, ref.name, ref.project, ref.server],
@@ -94,7 +94,7 @@ def _party(claimant: Claimant) -> dict[str, Json]:
     }
 
 
-def _own(app: App, found: Sequence[str]) -> Any:
+def _own_resource(app: App, found: Sequence[str]) -> Any:
     return app.resource(ResourceKey(app.cluster, *found))
 
 
@@ -103,7 +103,7 @@ def _is_coming(resource: Any) -> bool:
     return resource is not None and resource.desired_known and not resource.live_known
 
 
-def _out(resource: Any) -> bool:
+def _is_out_of_sync(resource: Any) -> bool:
     """True if it is OutOfSync by more than an edit that the next sync of a change writes."""
     return resource is not None and resource.status == "OutOfSync" and not resource.pending
 
@@ -116,7 +116,7 @@ def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]
         if (warning.kind, warning.name) in shared and warning.owner in others:
             yield ["condition", None, f"SharedResourceWarning: {warning.condition.message}"]
     for found in crossing.objects if app.read else ():
-        resource = _own(app, found)
+        resource = _own_resource(app, found)
         for change in resource.changes if resource is not None else ():
             if is_tracking(change.pointer, fleet):
                 yield ["change", list(resource.key), change.pointer]
@@ -137,7 +137,9 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         cause=cause,
         severity=None if pruners or any(fact.data["out"] for fact in facts) else "warning",
         evidence=tuple(_evidence(contest, parties)),
-        related=tuple(Related(_ref(p), _on(one, p), role="claimant" if p in claimants else "owner") for p in others),
+        related=tuple(
+            Related(_ref(p), _id_on_cluster(one, p), role="claimant" if p in claimants else "owner") for p in others
+        ),
         fixes=tuple(_fixes(cause, contest, ids, [fact.app for fact in facts if fact.data["coming"]])),
         explains=tuple(
             Symptom(kind, ResourceKey(*found) if found else None, detail)
@@ -158,43 +160,43 @@ def _ref(party: Mapping[str, Json]) -> AppRef:
     return AppRef(*party["app"])
 
 
-def _on(resource: ResourceId | None, party: Mapping[str, Json]) -> ResourceId | None:
+def _id_on_cluster(resource: ResourceId | None, party: Mapping[str, Json]) -> ResourceId | None:
     """The object under that Argo CD's name for its cluster."""
     if resource is None:
         return None
     return ResourceId(resource.group, resource.kind, resource.namespace, resource.name, cluster=party["cluster"])
 
 
-def _name(party: Mapping[str, Json]) -> str:
+def _party_text(party: Mapping[str, Json]) -> str:
     return f'"{_ref(party)}" of {party["argocd"]}'
 
 
-def _names(parties: Sequence[Mapping[str, Json]]) -> str:
-    return enumerated([_name(p) for p in parties], "Application")
+def _parties_text(parties: Sequence[Mapping[str, Json]]) -> str:
+    return enumerated([_party_text(p) for p in parties], "Application")
 
 
-def _objects(contest: Mapping[str, Json]) -> str:
+def _objects_text(contest: Mapping[str, Json]) -> str:
     shown = [str(ResourceId(*found)) for found in contest["objects"]]
     return shown[0] if contest["count"] == 1 else f"{contest['count']} objects"
 
 
 def _message(cause: str, contest: Mapping[str, Json]) -> str:
-    what, many = f"{_objects(contest)} of cluster {contest['cluster']}", contest["count"] > 1
+    what, many = f"{_objects_text(contest)} of cluster {contest['cluster']}", contest["count"] > 1
     are, them = ("are", "them") if many else ("is", "it")
     start = (
-        f"{_names(contest['claimants'])} both deploy {what}"
+        f"{_parties_text(contest['claimants'])} both deploy {what}"
         if len(contest["claimants"]) == 2
-        else f"{_names(contest['claimants'])} deploy {what}"
+        else f"{_parties_text(contest['claimants'])} deploy {what}"
     )
     if cause == "both-deploy":
         return f"{start}: they overwrite each other, and deleting one deletes {them}."
-    how = "its auto-sync prunes" if any(p["prunes"] for p in contest["pruners"]) else "a sync with prune deletes"
+    pruned_by = "its auto-sync prunes" if any(p["prunes"] for p in contest["pruners"]) else "a sync with prune deletes"
     who, first = (
-        enumerated([_name(p) for p in contest[side]], "Application", limit=1) for side in ("pruners", "claimants")
+        enumerated([_party_text(p) for p in contest[side]], "Application", limit=1) for side in ("pruners", "claimants")
     )
     if cause == "same-tracking":
-        return f"{what} {are} deployed by {first}, but {who} takes {them} for its own and {how} {them}."
-    return f"{what} {are} deployed by {first}, but {who} still owns {them} and {how} {them}."
+        return f"{what} {are} deployed by {first}, but {who} takes {them} for its own and {pruned_by} {them}."
+    return f"{what} {are} deployed by {first}, but {who} still owns {them} and {pruned_by} {them}."
 
 
 def _evidence(contest: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -> Iterator[str]:
@@ -206,7 +208,7 @@ def _evidence(contest: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]
             if label
             else f"annotation, {f'installationID {installation}' if installation else 'without an installationID'}"
         )
-        yield f'{_name(party)} {does}: cluster {party["cluster"]}, tracked as "{instance}" by {by}'
+        yield f'{_party_text(party)} {does}: cluster {party["cluster"]}, tracked as "{instance}" by {by}'
     if contest["count"] > 1:
         shown = [str(ResourceId(*found)) for found in contest["objects"][:_SHOWN]]
         yield (
@@ -222,38 +224,38 @@ def _fixes(
     """`coming`: the applications that get the objects by an unmerged change."""
     claimants, pruners = contest["claimants"], contest["pruners"]
     if coming and not pruners:
-        yield _left_out(claimants, coming, contest)
+        yield _leave_fix(claimants, coming, contest)
     if cause == "left-behind":
-        yield _take_over(claimants[0])
+        yield _take_over_fix(claimants[0])
     elif cause == "same-tracking":
-        yield from _apart((*claimants, *pruners))
+        yield from _separation_fixes((*claimants, *pruners))
     else:
         if not coming:
-            yield _one_argocd(claimants)
-        yield from _apart(claimants)
+            yield _one_argocd_fix(claimants)
+        yield from _separation_fixes(claimants)
     if pruners:
-        yield _guarded(ids[:_SHOWN], contest["count"], claimants[0])
+        yield _guard_fix(ids[:_SHOWN], contest["count"], claimants[0])
 
 
-def _left_out(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef], contest: Mapping[str, Json]) -> Fix:
+def _leave_fix(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef], contest: Mapping[str, Json]) -> Fix:
     keepers = [p for p in claimants if _ref(p) not in coming] or claimants[:1]
     leavers = [p for p in claimants if p not in keepers]
     shown = [str(ResourceId(*found)) for found in contest["objects"][:_SHOWN]]
     them = "them" if contest["count"] > 1 else "it"
     more = f" and {contest['count'] - len(shown)} more" if contest["count"] > len(shown) else ""
     return Fix(
-        f"Leave {them} to {_names(keepers)}",
+        f"Leave {them} to {_parties_text(keepers)}",
         "manifest",
-        enumerated([f"Application {_name(p)}" for p in leavers]),
+        enumerated([f"Application {_party_text(p)}" for p in leavers]),
         Edit(
             "text",
-            f"Before the change is merged, take out of what {_names(leavers)} render{'' if leavers[1:] else 's'}: "
+            f"Before the change is merged, take out of what {_parties_text(leavers)} render{'' if leavers[1:] else 's'}: "
             f"{enumerated(shown, limit=None)}{more}.",
         ),
     )
 
 
-def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:
+def _one_argocd_fix(claimants: Sequence[Mapping[str, Json]]) -> Fix:
     keeper, *leavers = claimants
     lines = []
     for leaver in leavers:
@@ -263,26 +265,26 @@ def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:
     return Fix(
         f"Deploy them from one Argo CD alone, here from {keeper['argocd']}",
         "live",
-        enumerated([f"Application {_name(p)}" for p in leavers]),
+        enumerated([f"Application {_party_text(p)}" for p in leavers]),
         Edit("command", "\n".join(lines) + "\n"),
         caveat="removes the whole Application there but keeps its objects; remove it from Git or its ApplicationSet too",
     )
 
 
-def _apart(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
+def _separation_fixes(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
     """Fixes that tell their objects apart, if nothing does yet."""
     by_label = [p["tracking"][1] for p in parties]
     ids = {p["argocd"]: p["tracking"][2] for p in parties}
     if all(by_label):
         if len(set(by_label)) < len(ids):
-            yield own_label_key()
+            yield label_key_fix()
     elif not any(by_label) and (len(set(ids.values())) < len(ids) or "" in ids.values()):
-        yield own_installation("both still apply what both render; sync every Application once, without prune")
+        yield installation_id_fix("both still apply what both render; sync every Application once, without prune")
 
 
-def _take_over(claimant: Mapping[str, Json]) -> Fix:
+def _take_over_fix(claimant: Mapping[str, Json]) -> Fix:
     return Fix(
-        f"Sync {_name(claimant)} in full, which makes it the owner",
+        f"Sync {_party_text(claimant)} in full, which makes it the owner",
         "live",
         f"Application {_ref(claimant)}",
         Edit("command", f"# on {claimant['argocd']}:\n{sync(_ref(claimant))}\n"),
@@ -290,7 +292,7 @@ def _take_over(claimant: Mapping[str, Json]) -> Fix:
     )
 
 
-def _guarded(ids: Sequence[ResourceId], count: int, claimant: Mapping[str, Json]) -> Fix:
+def _guard_fix(ids: Sequence[ResourceId], count: int, claimant: Mapping[str, Json]) -> Fix:
     lines = [f"# cluster {claimant['cluster']} of {claimant['argocd']}:", *map(guard, ids)]
     lines += [f"# … and {count - len(ids)} more" if count > len(ids) else ""]
     lines += ["# when only one Argo CD lists them:", *map(unguard, ids)]

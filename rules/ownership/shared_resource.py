@@ -54,15 +54,24 @@ from argolint.values import below, enumerated
 from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
-from ._shared_fixes import fixed_names, fixes
-from ._sharing import Party, Shared, believed, content_differences, parts_of, party, party_of, ref_of
-from ._tracking import own_names, owner_of, warned_resources
+from ._shared_fixes import fixed_name_reasons, fixes
+from ._sharing import (
+    Party,
+    Shared,
+    application_party,
+    content_differences,
+    is_list_reliable,
+    parts_of,
+    party_of,
+    ref_of,
+)
+from ._tracking import own_tracking_test, owner_of, warned_resources
 
 _READ = 8
 """Most claimants of one object whose content is read; the list is enough for the others."""
 _LISTED = 20
 """Most other claimants in one fact: the facts together name all, and a fact stays small."""
-_ALONG = 5
+_MOST_ALSO_SHARED = 5
 """Most other objects of the same Applications in a fix."""
 _SHOWN = 6
 """Most differing fields that the evidence shows with their values."""
@@ -83,15 +92,15 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             if owner is not None:
                 owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(without_secrets(warning.condition.message))
-    named = own_names(app, fleet)
-    for resource in app.resources if app.read and believed(app) else ():
+    named = own_tracking_test(app, fleet)
+    for resource in app.resources if app.read and is_list_reliable(app) else ():
         looked = resource.claimed and not named(resource)
         tracking = tracking_of(resource.live, fleet) if looked else None
         owner = owner_of(resource, fleet, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
-    twins = [parts_of(ref) for ref in _twins(app, fleet)]
+    twins = [parts_of(ref) for ref in _twin_applications(app, fleet)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
         together.setdefault(fleet.claimants(key), []).append(key)
@@ -100,11 +109,11 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         parties = fleet.claimants(key)
         with_it = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and with_it:
-            claim = party(app, found, fleet, others=with_it, warnings=warned.get(key, ()), charts=charts)
+            claim = application_party(app, found, fleet, others=with_it, warnings=warned.get(key, ()), charts=charts)
             data = {
                 "resource": list(key),
                 **claim.data(),
-                "along": _along(key, together.get(parties, ()), parties),
+                "along": _also_shared(key, together.get(parties, ()), parties),
                 "twins": twins,
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
@@ -115,30 +124,28 @@ def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
     if not claim.claims or claim.content is None or claim.hook:
         return ()
     values = next((str(s["off"][0]) for s in claim.switches if s["off"] and not s["spec"]), "")
-    return Trial("keep", resource), Trial("release", resource, open=_rests_on(claim, values), values=values)
+    return Trial("keep", resource), Trial("release", resource, open=_render_condition(claim, values), values=values)
 
 
-def _rests_on(claim: Party, values: str) -> str:
+def _render_condition(claim: Party, values: str) -> str:
     """The remaining condition that only a render shows: the object leaves a plain directory with its manifest; otherwise the source must stop rendering it."""
     if claim.tool == "Directory":
         return ""
     shows = {"Kustomize": "`kustomize build` shows it", "Helm": "`helm template` shows it"}.get(
         claim.tool, "its manifests show it"
     )
-    how = "--helm-render can prove it" if values and not claim.chart else shows
-    return (
-        f"it was replayed, and works when {claim.app} then renders all that it renders today but for this object: {how}"
-    )
+    condition = "--helm-render can prove it" if values and not claim.chart else shows
+    return f"it was replayed, and works when {claim.app} then renders all that it renders today but for this object: {condition}"
 
 
-def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[AppRef]) -> list[str]:
+def _also_shared(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[AppRef]) -> list[str]:
     """The other objects that the same applications share, without objects that many others share."""
     if not 1 < len(parties) <= _READ:
         return []
-    return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _ALONG)]
+    return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _MOST_ALSO_SHARED)]
 
 
-def _twins(app: App, fleet: Fleet) -> list[AppRef]:
+def _twin_applications(app: App, fleet: Fleet) -> list[AppRef]:
     """The Applications whose manifests contain every object of this one; none if it has only one object, which is no evidence."""
     keys = [r.key for r in app.resources if r.claimed]
     contested = set(fleet.contests(app.ref))
@@ -160,7 +167,10 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
     shared = Shared(
-        ResourceId(group, kind, namespace, name, version, cluster), tuple(parties), _owner(parties), _fields(parties)
+        ResourceId(group, kind, namespace, name, version, cluster),
+        tuple(parties),
+        _live_owner(parties),
+        _differing_fields(parties),
     )
     at, *others = parties
     proven = shared.owner is not None and any(p.owner or p.warnings for p in parties)
@@ -176,26 +186,26 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
         fixes=tuple(fixes(shared)),
         explains=tuple(_claims(shared)),
-        follows=(_between(shared),),
+        follows=(_common_cause(shared),),
     )
 
 
-def _between(shared: Shared) -> Follows:
+def _common_cause(shared: Shared) -> Follows:
     """The common cause of two applications that share several objects, such as one chart deployed twice."""
     title = f"{enumerated([str(p.app) for p in shared.parties], 'Application')} render objects of the same names on cluster {shared.id.cluster}."
     return Follows.common(title, "same-objects", shared.id.cluster, *(str(p.app) for p in shared.parties))
 
 
-def _owner(parties: Sequence[Party]) -> AppRef | None:
+def _live_owner(parties: Sequence[Party]) -> AppRef | None:
     """The Application in the live tracking data; else the only claimant that the list shows in sync."""
-    seen = Counter(ref_of(p.owner) for p in parties if p.owner)
-    if seen:
-        return max(sorted(seen), key=lambda ref: seen[ref])
+    owners = Counter(ref_of(p.owner) for p in parties if p.owner)
+    if owners:
+        return max(sorted(owners), key=lambda ref: owners[ref])
     synced = [p.app for p in parties if p.status == "Synced" and p.applied]
     return synced[0] if len(synced) == 1 and any(p.status == "OutOfSync" for p in parties) else None
 
 
-def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
+def _differing_fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
     """The fields in which the manifests differ. An unknown or masked manifest is inferred from the changes of the others."""
     found = dict(content_differences(parties))
     unknown = any(p.content is None for p in parties)
@@ -217,9 +227,11 @@ def _cause(shared: Shared) -> str:
 
 def _message(shared: Shared) -> str:
     owner = shared.party(shared.owner) if shared.owner else None
-    others = shared.few([p for p in shared.parties if p is not owner])
+    others = shared.few_names([p for p in shared.parties if p is not owner])
     if shared.hook:
-        return f"{shared.few(shared.parties)} share the hook {shared.id}, so each sync deletes the run of the other."
+        return (
+            f"{shared.few_names(shared.parties)} share the hook {shared.id}, so each sync deletes the run of the other."
+        )
     if shared.handover:
         giver = shared.handover
         return (
@@ -229,15 +241,15 @@ def _message(shared: Shared) -> str:
         return f"{others} needs {shared.id}, which belongs to {shared.name(owner)}: it is lost when that one prunes it or is deleted."
     refused = [p for p in shared.parties if p.refused]
     if refused:
-        return f"FailOnSharedResource refuses every sync of {shared.few(refused)}, since others render {shared.id} too."
+        return f"FailOnSharedResource refuses every sync of {shared.few_names(refused)}, since others render {shared.id} too."
     cause = _cause(shared)
     both = "both" if len(shared.parties) == 2 else "all"
     fields = enumerated(list(shared.fields), "field", limit=1)
     if cause == "namespace":
         lost = f"when {shared.name(owner) if owner else 'its owner'} drops it, everything inside is deleted"
-        return f"{shared.few(shared.parties)} {both} render {shared.id}: {lost}."
+        return f"{shared.few_names(shared.parties)} {both} render {shared.id}: {lost}."
     if cause == "predicted" and owner is not None:
-        new = shared.few([p for p in shared.parties if p is not owner and p not in shared.applied])
+        new = shared.few_names([p for p in shared.parties if p is not owner and p not in shared.applied])
         if shared.two_programs:
             return f"The first sync of {new} will fail at {shared.id} of {shared.name(owner)}: its selector is another, and cannot be changed in place."
         does = f"changes {fields} of" if shared.untracked and fields else "changes" if shared.untracked else "takes"
@@ -249,9 +261,11 @@ def _message(shared: Shared) -> str:
         heals = sum(p.attempts for p in healing)
         tried = f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}" if heals else "both heal themselves"
         if not fields:
-            return f"{shared.few(shared.parties)} keep taking {shared.id} from each other: {tried}."
-        return f"{shared.few(shared.parties)} keep overwriting each other's {fields} of {shared.id}: {tried}."
-    start = f"{shared.few(shared.parties)} {both} render {shared.id}{f' with different {fields}' if fields else ''}"
+            return f"{shared.few_names(shared.parties)} keep taking {shared.id} from each other: {tried}."
+        return f"{shared.few_names(shared.parties)} keep overwriting each other's {fields} of {shared.id}: {tried}."
+    start = (
+        f"{shared.few_names(shared.parties)} {both} render {shared.id}{f' with different {fields}' if fields else ''}"
+    )
     return f"{start}: {_consequence(shared, owner, both)}."
 
 
@@ -278,8 +292,8 @@ def _evidence(shared: Shared) -> Iterator[str]:
     for pointer, values in list(shared.fields.items())[:_SHOWN]:
         if values and not shared.secret:
             by_value: dict[str, list[str]] = {}
-            given = ((value, shared.party(ref).content or {}) for ref, value in values.items())
-            for ref, shown in zip(values, show_sides(pointer, *given), strict=True):
+            known_values = ((value, shared.party(ref).content or {}) for ref, value in values.items())
+            for ref, shown in zip(values, show_sides(pointer, *known_values), strict=True):
                 by_value.setdefault(shown, []).append(shared.name(shared.party(ref)))
             sides = ", ".join(f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items())
             yield f"{pointer}: " + ("differs" if HIDDEN in by_value else sides)
@@ -288,7 +302,7 @@ def _evidence(shared: Shared) -> Iterator[str]:
     if len(shared.fields) > _SHOWN:
         yield f"{len(shared.fields) - _SHOWN} more fields differ"
     for party_ in [p for p in shared.parties if p.app != shared.owner and p.claims and p.repo][:_SHOWN]:
-        yield f"{shared.name(party_)} {_next(party_, 'writes its own' if shared.untracked else 'takes it')}"
+        yield f"{shared.name(party_)} {_takeover_sentence(party_, 'writes its own' if shared.untracked else 'takes it')}"
     unread = sum(p.claims and p.content is None for p in shared.parties)
     if unread:
         yield f"the manifests of {unread} of these Applications are not known here"
@@ -297,10 +311,10 @@ def _evidence(shared: Shared) -> Iterator[str]:
         ways = [f"pruning it there ({'automatic' if owner.prune else 'by a sync with prune'})"]
         ways += ["deleting the Application (it has the resources finalizer)"] if owner.cascade else []
         yield f"{shared.name(owner)} owns it now: {' or '.join(ways)} deletes it for all; deleting another one leaves it alone until that one syncs it"
-    yield from fixed_names(shared)
+    yield from fixed_name_reasons(shared)
 
 
-def _next(party_: Party, does: str) -> str:
+def _takeover_sentence(party_: Party, does: str) -> str:
     """A sentence on the time when a claimant takes the object over."""
     if party_.self_heal:
         tried = f" (attempt {party_.attempts} at its revision)" if party_.attempts else ""
@@ -311,12 +325,12 @@ def _next(party_: Party, does: str) -> str:
 def _claims(shared: Shared) -> Iterator[Symptom]:
     """The warnings, the tracking data and the contested fields on the object in all applications, and refused syncs."""
     pointers: set[str] = set()
-    alone = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for another reason
+    is_refusal = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for another reason
     for party_ in shared.parties:
         yield from (Symptom.condition("SharedResourceWarning", message) for message in party_.warnings)
-        yield from (_symptom(kind, key, detail) for kind, key, detail in party_.waiting if key or alone)
+        yield from (_symptom(kind, key, detail) for kind, key, detail in party_.waiting if key or is_refusal)
         pointers.update(party_.moved)
-        pointers.update(p for p in party_.changed if any(_overlap(p, field) for field in shared.fields))
+        pointers.update(p for p in party_.changed if any(_do_overlap(p, field) for field in shared.fields))
     yield from (Symptom.change(shared.id, pointer) for pointer in sorted(pointers))
 
 
@@ -325,7 +339,7 @@ def _symptom(kind: Any, key: Sequence[str] | None, detail: str) -> Symptom:
     return Symptom(kind, ResourceKey(*key) if key else None, detail)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _do_overlap(one: str, other: str) -> bool:
     return below(one, other) or below(other, one)
 
 

@@ -25,7 +25,7 @@ from argolint.comparison import TRACKING_ID
 from argolint.edits.handover import released, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
-from ._sharing import claims
+from ._sharing import has_in_manifests
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -35,35 +35,35 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that this application would delete and another one renders."""
-    going = app.deleting and cascades(app)
-    if not (going or app.desired_known):
+    is_deleting = app.deleting and cascades(app)
+    if not (is_deleting or app.desired_known):
         return
     for resource in app.resources:
-        if resource.hook or not (going or resource.extra or (resource.requires_pruning and resource.status)):
+        if resource.hook or not (is_deleting or resource.extra or (resource.requires_pruning and resource.status)):
             continue
         others = _claimants(app, resource, fleet)
-        if not others or not _ours(app, resource, fleet):
+        if not others or not _is_ours(app, resource, fleet):
             continue
-        if outlives(app, resource.live or {}, fleet) if going else prunes(app, resource, fleet) == "never":
+        if outlives(app, resource.live or {}, fleet) if is_deleting else prunes(app, resource, fleet) == "never":
             continue
         names = " and ".join(f'"{other.name}"' for other in others)
-        back = _back(others, fleet)
-        if going:
+        back = _recreation_time(others, fleet)
+        if is_deleting:
             fact = f"goes with this Application, though {names} still renders it"
             end = f"it is gone {back}"
         else:
             fact = f"left its owner, though {names} still renders it"
-            how = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
-            end = f"{how} deletes it {back}"
+            pruned_by = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
+            end = f"{pruned_by} deletes it {back}"
         yield Finding(
             message=f"{resource.id} {fact}: {end}.",
             at=Location(app.ref, resource.id),
-            severity="error" if going or prunes(app, resource, fleet) == "automatic" else "warning",
+            severity="error" if is_deleting or prunes(app, resource, fleet) == "automatic" else "warning",
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
-            fixes=(_handover(app, resource, others[0], fleet),),
-            explains=() if going else (Symptom.extra(resource.id),),
+            fixes=(_handover_fix(app, resource, others[0], fleet),),
+            explains=() if is_deleting else (Symptom.extra(resource.id),),
         )
 
 
@@ -73,12 +73,12 @@ def _claimants(app: App, resource: Resource, fleet: Fleet) -> tuple[AppRef, ...]
     for ref in fleet.owners(resource.key):
         other = fleet.by_ref[ref]
         listed = other.resource(resource.key)
-        if ref != app.ref and listed is not None and claims(other, listed):
+        if ref != app.ref and listed is not None and has_in_manifests(other, listed):
             found.append(ref)
     return tuple(found)
 
 
-def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
+def _is_ours(app: App, resource: Resource, fleet: Fleet) -> bool:
     """Whether the live object's tracking data names this application, as pruning and deletion check it; by the list if the object is not read.
 
     Pruning skips objects with a tracking-id of another object (controller/state.go, isSelfReferencedObj).
@@ -90,7 +90,7 @@ def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
     return owner is not None and owner.ref == app.ref and (app.deleting or (tracking is not None and tracking.own))
 
 
-def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:
+def _recreation_time(others: tuple[AppRef, ...], fleet: Fleet) -> str:
     healing = [fleet.by_ref[ref] for ref in others]
     if any(a.self_heal for a in healing):
         return "until self-heal makes it again"
@@ -109,7 +109,7 @@ def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: F
         yield f'"{ref.name}" lists it among its own objects'
 
 
-def _handover(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
+def _handover_fix(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
     tracking = tracking_of(resource.live, fleet)
     keeper = fleet.by_ref[taker]
     key = tracking.by if tracking else TRACKING_ID

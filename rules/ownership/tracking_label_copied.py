@@ -26,8 +26,8 @@ from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 
-from ._installations import own_label_key
-from ._tracking import by_annotation, copied_tracking, foreign_release
+from ._installations import label_key_fix
+from ._tracking import annotation_tracking_fix, foreign_release, has_copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -41,28 +41,28 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for resource in app.extra:
         tracking = tracking_of(resource.live, fleet)
-        if tracking is None or not copied_tracking(app, resource, fleet):
+        if tracking is None or not has_copied_tracking(app, resource, fleet):
             continue
         release = foreign_release(app, resource.live)
         maker = _maker(app, fleet, resource, tracking.instance)
-        by = f"{maker} made it and" if maker else "its maker"
+        maker_text = f"{maker} made it and" if maker else "its maker"
         if not tracking.own and resource.status == "OutOfSync":
             danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
             yield Finding(
                 message=f"{resource.id} carries another object's tracking-id, which this Argo CD takes for its own: {danger}.",
                 at=Location(app.ref, resource.id),
                 evidence=(
-                    f"{by} copied the metadata",
+                    f"{maker_text} copied the metadata",
                     "Argo CD 2.4 and later know by the tracking-id that it is another object's",
                 ),
-                fixes=(_kept(resource),),
+                fixes=(_keep_fix(resource),),
                 explains=(Symptom.extra(resource.id),),
             )
             continue
         if not tracking.own:
             yield Finding(
                 message=f"{resource.id} carries another object's tracking-id, so Argo CD lists it without a sync status.",
-                evidence=(f"{by} copied the metadata",),
+                evidence=(f"{maker_text} copied the metadata",),
                 at=Location(app.ref, resource.id),
                 severity="info",
                 explains=(Symptom.extra(resource.id),),
@@ -74,8 +74,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
             evidence=(
-                f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _set_by(maker)}',
-                f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
+                f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _setter_text(maker)}',
+                f"field managers of the live object: {_managers_text(resource)}; none of them is Argo CD",
             ),
             fixes=tuple(_fixes(fleet, resource, release)),
             explains=(Symptom.extra(resource.id),),
@@ -100,24 +100,24 @@ def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
     return label if label not in ("", "Helm", "helm", "argocd", instance) else writer
 
 
-def _set_by(maker: str) -> str:
+def _setter_text(maker: str) -> str:
     if maker.startswith("kubectl-"):
         return f"{maker.replace('-', ' ', 1)} set, by hand or in a script"
     return f"{maker or 'its maker'} copied from a tracked object or set by itself"
 
 
-def _managers(resource: Resource) -> str:
+def _managers_text(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
 
 def _fixes(fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
     if release and not fleet.at_least(2, 2):
-        yield own_label_key("Track by a label that no chart writes", "argocd.argoproj.io/instance")
-    yield by_annotation("names one object")
-    yield _kept(resource)
+        yield label_key_fix("Track by a label that no chart writes", "argocd.argoproj.io/instance")
+    yield annotation_tracking_fix("names one object")
+    yield _keep_fix(resource)
 
 
-def _kept(resource: Resource) -> Fix:
+def _keep_fix(resource: Resource) -> Fix:
     return Fix(
         "Keep the object from being pruned",
         "live",

@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 
-from ._tracking import LABEL_LIMIT, by_annotation
+from ._tracking import LABEL_LIMIT, annotation_tracking_fix
 
 _REFUSED = "must be no more than 63 "
 
@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f"trackingMethod of the server is label, written to {fleet.label_key}",
         ),
         fixes=(
-            by_annotation("has no such limit"),
+            annotation_tracking_fix("has no such limit"),
             Fix(
                 "Give the Application a shorter name",
                 "application",

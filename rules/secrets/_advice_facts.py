@@ -34,7 +34,7 @@ def facts(
 ) -> dict[str, Any]:
     """The facts for every topic; `sync` is the command that retries the object itself, or a comment."""
     ref = store.ref
-    account_ns, account = _account(store, namespace)
+    account_ns, account = _service_account(store, namespace)
     found = {each: detail.get(each) or f"<{each}>" for each in _FROM_TEXT}
     if not detail.get("subject"):
         found["subject"] = f"system:serviceaccount:{account_ns}:{account}"
@@ -42,7 +42,7 @@ def facts(
         found["project"] = str(dig(store.manifest, "spec", "provider", "gcpsm", "projectID") or "<project>")
     found["role"] = _ROLE.sub(r"arn:\1:iam::\2:role/\3", found["principal"])
     found["permissions"] = f"--{detail.get('type', 'secrets').removesuffix('s')}-permissions"
-    secret_ns, secret = _secret(store, namespace, detail)
+    secret_ns, secret = _credential_secret(store, namespace, detail)
     return {
         **_provider.facts(store, text),
         **found,
@@ -55,24 +55,26 @@ def facts(
         "in_log": f'"{name}"',
         "sync": Shell(sync),
         "then": Shell(sync.removeprefix("# then ")),
-        "again": Shell(_again(ref, namespace, sync)),
+        "again": Shell(_retry_steps(ref, namespace, sync)),
         "expired": bool(_EXPIRED.search(text)),
         "account": account,
         "account_ns": account_ns,
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
         "credential": secret,
         "credential_ns": secret_ns,
-        "about": _about(app, fleet, text, {"namespace": store.namespace or "", **detail}),
-        "unplaced": enumerated([f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.unplaced(store)], limit=6)
+        "about": _missing_credential(app, fleet, text, {"namespace": store.namespace or "", **detail}),
+        "unplaced": enumerated(
+            [f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.credentials_without_namespace(store)], limit=6
+        )
         or "every secretRef and serviceAccountRef",
-        "remote": _valid(
+        "remote": _valid_or_placeholder(
             str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
             "remoteNamespace",
         ),
     }
 
 
-def _again(ref: es.StoreRef, namespace: str, sync: str) -> str:
+def _retry_steps(ref: es.StoreRef, namespace: str, sync: str) -> str:
     """The step after the repair of a store: first the store is retried, then its readers."""
     plural = es.PLURAL.get(ref.kind)
     if not plural or not ref.name:
@@ -82,15 +84,17 @@ def _again(ref: es.StoreRef, namespace: str, sync: str) -> str:
     return f"{first}   # afterwards; {_BY_ITSELF}\n{sync}"
 
 
-def _account(store: stores.Store, namespace: str) -> tuple[str, str]:
+def _service_account(store: stores.Store, namespace: str) -> tuple[str, str]:
     """Namespace and name of the ServiceAccount that the store uses, or placeholders."""
     for each in _provider.credentials(store):
         if each.kind == "ServiceAccount":
-            return _valid(each.namespace or namespace, "namespace"), _valid(each.name, "ServiceAccount")
+            return _valid_or_placeholder(each.namespace or namespace, "namespace"), _valid_or_placeholder(
+                each.name, "ServiceAccount"
+            )
     return "<namespace of the operator>", "external-secrets"
 
 
-def _secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> tuple[str, str]:
+def _credential_secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> tuple[str, str]:
     """Namespace and name of the Secret in the text, else of the first one that the store reads."""
     named = detail.get("secret", "")
     for each in _provider.credentials(store):
@@ -102,22 +106,22 @@ def _secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> t
 def _cluster_project(store: stores.Store) -> str:
     settings = dig(store.manifest, "spec", "provider", "gcpsm")
     own = dig(settings, "auth", "workloadIdentity", "clusterProjectID")
-    return _valid(str(own or dig(settings, "projectID") or ""), "project of the cluster")
+    return _valid_or_placeholder(str(own or dig(settings, "projectID") or ""), "project of the cluster")
 
 
-def _valid(name: str, otherwise: str) -> str:
+def _valid_or_placeholder(name: str, otherwise: str) -> str:
     return name if _NAME.fullmatch(name) else f"<{otherwise}>"
 
 
-def _about(app: App, fleet: Fleet, text: str, detail: Mapping[str, str]) -> str:
+def _missing_credential(app: App, fleet: Fleet, text: str, detail: Mapping[str, str]) -> str:
     """The missing part of the credential, from the text, and the other places with one of that name."""
     if key := _NO_KEY.search(text):
         return f'The Secret has no key "{key[1]}".'
     for kind, field in (("Secret", "secret"), ("ServiceAccount", "account")):
         if name := detail.get(field):
             namespace = detail.get("namespace", "")
-            others = [each for each in _provider.spaces_of(app, fleet, kind, name) if each != namespace]
+            others = [each for each in _provider.namespaces_with(app, fleet, kind, name) if each != namespace]
             where = f" in namespace {namespace}" if namespace else ""
-            there = f"; one of that name is in namespace {enumerated(others)}" if others else ""
-            return f'{kind} "{name}"{where} is missing{there}.'
+            elsewhere = f"; one of that name is in namespace {enumerated(others)}" if others else ""
+            return f'{kind} "{name}"{where} is missing{elsewhere}.'
     return "The error names it."

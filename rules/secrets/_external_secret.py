@@ -104,10 +104,10 @@ def _all_declared(app: App) -> tuple[Declared, ...]:
 
 def _declared(app: App) -> Iterator[Declared]:
     for resource in external_secrets(app):
-        if resource.any and not leaving(app, resource):
+        if resource.any and not is_leaving(app, resource):
             yield Declared(resource, resource.any)
     for resource in app.of_kind("ClusterExternalSecret", GROUP):
-        if leaving(app, resource):
+        if is_leaving(app, resource):
             continue
         spec = spec_of(resource.any)
         manifest = {
@@ -142,7 +142,7 @@ def target_text(obj: Object | None) -> str:
     return f'Secret "{name}"' if name else "target"
 
 
-ADDING = ("Merge", "CreateOrMerge")
+MERGING_POLICIES = ("Merge", "CreateOrMerge")
 """creationPolicies that add keys to a Secret, keep its other keys and own nothing."""
 
 
@@ -158,13 +158,13 @@ def refresh_policy(obj: Object | None) -> str:
     return str(spec_of(obj).get("refreshPolicy") or "Periodic")
 
 
-def interval(obj: Object | None) -> timedelta:
+def refresh_interval(obj: Object | None) -> timedelta:
     """spec.refreshInterval; the API's default of one hour if it is missing or no Go duration."""
     found = parse_duration(spec_of(obj).get("refreshInterval"))
     return ONE_HOUR if found is None else found
 
 
-def ready(obj: Object | None) -> Object:
+def ready_condition(obj: Object | None) -> Object:
     """The Ready condition, or an empty object."""
     return condition(obj, "Ready") or {}
 
@@ -179,11 +179,11 @@ def seen_at(app: App) -> datetime:
     return min(app.observed_at, compared) if compared else app.observed_at
 
 
-def deleting(resource: Resource) -> bool:
+def is_deleting(resource: Resource) -> bool:
     return bool(dig(resource.live, "metadata", "deletionTimestamp"))
 
 
-def leaving(app: App, resource: Resource) -> bool:
+def is_leaving(app: App, resource: Resource) -> bool:
     """Whether the object is live and no longer desired, so that pruning deletes it.
 
     Hooks and objects with copied tracking data are never desired, and an application that cannot be rendered shows all of its objects in this
@@ -236,11 +236,11 @@ def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-DRAWING = ("Password", "UUID", "SSHKey")
+RANDOM_GENERATORS = ("Password", "UUID", "SSHKey")
 """Generators that create values themselves, a new one each time."""
 
 
-def generated_only(obj: Object | None) -> bool:
+def is_generated_only(obj: Object | None) -> bool:
     """True if every value comes from a generator and none from a provider."""
     sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))
     return bool(sources) and sources == len(generator_refs(obj))
@@ -283,10 +283,10 @@ def secrets_used_by(obj: Object | None) -> frozenset[str]:
 
 def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Workloads of the application that need this Secret."""
-    return app.derive(_users).get((namespace, secret), ())
+    return app.derive(_users_by_secret).get((namespace, secret), ())
 
 
-def _users(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
+def _users_by_secret(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in app.resources:
         if not resource.missing:
@@ -295,7 +295,7 @@ def _users(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
     return {place: tuple(users) for place, users in found.items()}
 
 
-def without(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+def optional_users(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Workloads of the application with an optional reference to this Secret: they run without it, and show no symptom."""
     return tuple(
         resource
@@ -306,10 +306,10 @@ def without(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     )
 
 
-def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+def waiting_workloads(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Unhealthy workloads that need this Secret, while the tree does not show it: their pods cannot start."""
-    there = any(n.id.namespace == namespace and n.id.name == secret for n in app.nodes_of("Secret", ""))
-    if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
+    is_in_tree = any(n.id.namespace == namespace and n.id.name == secret for n in app.nodes_of("Secret", ""))
+    if not secret or is_in_tree or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
         return ()
     return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
 
@@ -320,8 +320,8 @@ STOP_KES = "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secret
 
 def release_secret(namespace: str, name: str) -> str:
     """The command that removes a Secret's owner; it deletes nothing."""
-    gone = """'[{"op": "remove", "path": "/metadata/ownerReferences"}]'"""
-    return f"kubectl -n {sh(namespace)} patch secret {sh(name)} --type=json -p {gone}"
+    operations = """'[{"op": "remove", "path": "/metadata/ownerReferences"}]'"""
+    return f"kubectl -n {sh(namespace)} patch secret {sh(name)} --type=json -p {operations}"
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:
@@ -343,10 +343,10 @@ def force_sync_works(obj: Object | None) -> bool:
     synced = bool(dig(obj, "status", "refreshTime"))
     if policy == "CreatedOnce":
         return not synced
-    return policy == "OnChange" or interval(obj) > timedelta() or not synced
+    return policy == "OnChange" or refresh_interval(obj) > timedelta() or not synced
 
 
-def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
+def health_consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
     """The consequences of one object's bad health: its own health, and an operation that failed because of it.
 
     (An operation that still waits for it is added by the engine.)

@@ -61,21 +61,21 @@ def convert(old: Object, secret: str) -> Migration | None:
     main = mounts[0]
     data, data_from = [], []
     for entry in items(spec, "dataFrom"):
-        mount, key = _split(backend, spec, str(entry))
-        data_from.append({"extract": {"key": key}} | _other_store(stores, main, mount))
+        mount, key = _mount_and_key(backend, spec, str(entry))
+        data_from.append({"extract": {"key": key}} | _store_reference(stores, main, mount))
     for entry in _maps(spec, "dataFromWithOptions"):
         whole = {
             k: v for k, v in entry.items() if k != "isBinary"
         }  # read there, but without effect (lib/backends/kv-backend.js)
-        mount, remote = _remote(backend, spec, whole, notes)
-        data_from.append({"extract": remote} | _other_store(stores, main, mount))
+        mount, remote = _remote_reference(backend, spec, whole, notes)
+        data_from.append({"extract": remote} | _store_reference(stores, main, mount))
     for entry in _entries(spec):
         if entry.get("path"):
-            data_from.append(_by_path(entry, notes))
+            data_from.append(_find_entry(entry, notes))
             continue
-        mount, remote = _remote(backend, spec, entry, notes)
+        mount, remote = _remote_reference(backend, spec, entry, notes)
         data.append(
-            {"secretKey": str(entry.get("name") or ""), "remoteRef": remote} | _other_store(stores, main, mount)
+            {"secretKey": str(entry.get("name") or ""), "remoteRef": remote} | _store_reference(stores, main, mount)
         )
     target: dict[str, Any] = {"name": secret, "creationPolicy": "Owner"}
     if template := _template(spec, notes):
@@ -137,11 +137,11 @@ def _mounts(spec: Object) -> tuple[str, ...]:
     """The secret engines that the keys begin with, the most used one first."""
     keys = [str(e) for e in items(spec, "dataFrom")]
     keys += [str(e.get("key") or "") for e in (*_entries(spec), *_maps(spec, "dataFromWithOptions"))]
-    mounts = [_split("vault", spec, key)[0] for key in keys if key]
+    mounts = [_mount_and_key("vault", spec, key)[0] for key in keys if key]
     return tuple(sorted(dict.fromkeys(mounts), key=lambda m: (-mounts.count(m), m))) or ("secret",)
 
 
-def _split(backend: str, spec: Object, key: str) -> tuple[str, str]:
+def _mount_and_key(backend: str, spec: Object, key: str) -> tuple[str, str]:
     """Mount and key: Vault keys were API paths (`<mount>/data/<key>` unless kvVersion is 1)."""
     if backend != "vault":
         return "", key
@@ -152,14 +152,14 @@ def _split(backend: str, spec: Object, key: str) -> tuple[str, str]:
     return mount, rest
 
 
-def _other_store(stores: Mapping[str, str], main: str, mount: str) -> dict[str, Any]:
+def _store_reference(stores: Mapping[str, str], main: str, mount: str) -> dict[str, Any]:
     if mount == main:
         return {}
     return {"sourceRef": {"storeRef": {"kind": "SecretStore", "name": stores[mount]}}}
 
 
-def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tuple[str, dict[str, Any]]:
-    mount, key = _split(backend, spec, str(entry.get("key") or ""))
+def _remote_reference(backend: str, spec: Object, entry: Object, notes: list[str]) -> tuple[str, dict[str, Any]]:
+    mount, key = _mount_and_key(backend, spec, str(entry.get("key") or ""))
     kind = str(entry.get("secretType") or "")
     if kind:
         key = f"{kind}/{key}"
@@ -184,14 +184,14 @@ def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tupl
     return mount, remote
 
 
-def _property(kind: str, given: Any) -> str | None:
+def _property(kind: str, value: Any) -> str | None:
     """The property of one entry. KES used {payload: {...}} for a kv secret of IBM, External Secrets uses the payload itself."""
-    if given is None:
+    if value is None:
         return None
-    return (str(given).removeprefix("payload").removeprefix(".") or None) if kind == "kv" else str(given)
+    return (str(value).removeprefix("payload").removeprefix(".") or None) if kind == "kv" else str(value)
 
 
-def _by_path(entry: Object, notes: list[str]) -> dict[str, Any]:
+def _find_entry(entry: Object, notes: list[str]) -> dict[str, Any]:
     if entry.get("recursive") is not True:
         notes.append(f'"{entry["path"]}": find always reads the whole tree below the path')
     return {
@@ -206,19 +206,19 @@ def _template(spec: Object, notes: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if kind:
         found["type"] = str(kind)
-    metadata = {f: _go(v, notes) for f in ("labels", "annotations") if (v := dig(old, "metadata", f))}
+    metadata = {f: _go_template(v, notes) for f in ("labels", "annotations") if (v := dig(old, "metadata", f))}
     if metadata:
         found["metadata"] = metadata
-    data = {k: _go(v, notes) for k, v in mapping(old, "stringData").items()}
+    data = {k: _go_template(v, notes) for k, v in mapping(old, "stringData").items()}
     for key, value in mapping(old, "data").items():
-        data[key] = _go(_decoded(str(value), key, notes), notes)
+        data[key] = _go_template(_decoded(str(value), key, notes), notes)
     if data:
         found["data"] = data
     if old.get("immutable"):
         notes.append("immutable: set spec.target.immutable")
-    left = sorted(set(old) - {"type", "metadata", "stringData", "data", "immutable", "apiVersion", "kind"})
-    if left:
-        notes.append(f"template keys without a counterpart: {', '.join(left)}")
+    unread = sorted(set(old) - {"type", "metadata", "stringData", "data", "immutable", "apiVersion", "kind"})
+    if unread:
+        notes.append(f"template keys without a counterpart: {', '.join(unread)}")
     return {"engineVersion": "v2", "mergePolicy": "Merge", **found} if found else {}
 
 
@@ -230,10 +230,10 @@ def _decoded(text: str, key: str, notes: list[str]) -> str:
         return text
 
 
-def _go(value: Any, notes: list[str]) -> Any:
+def _go_template(value: Any, notes: list[str]) -> Any:
     """lodash templates as Go templates; text that only Go would treat as an action (`{{`) is escaped."""
     if isinstance(value, Mapping):
-        return {k: _go(v, notes) for k, v in value.items()}
+        return {k: _go_template(v, notes) for k, v in value.items()}
     if not isinstance(value, str):
         return value
     made, at = "", 0
@@ -276,7 +276,13 @@ def _gcp(spec: Object, mount: str) -> dict[str, Any]:
 
 def _azure(spec: Object, mount: str) -> dict[str, Any]:
     url = f"https://{spec.get('keyVaultName') or UNKNOWN}.vault.azure.net"
-    return {"azurekv": {"vaultUrl": url, "tenantId": UNKNOWN, "authSecretRef": _pair("clientId", "clientSecret")}}
+    return {
+        "azurekv": {
+            "vaultUrl": url,
+            "tenantId": UNKNOWN,
+            "authSecretRef": _placeholder_references("clientId", "clientSecret"),
+        }
+    }
 
 
 def _ibm(spec: Object, mount: str) -> dict[str, Any]:
@@ -285,11 +291,11 @@ def _ibm(spec: Object, mount: str) -> dict[str, Any]:
 
 
 def _akeyless(spec: Object, mount: str) -> dict[str, Any]:
-    auth = {"secretRef": _pair("accessID", "accessType", "accessTypeParam")}
+    auth = {"secretRef": _placeholder_references("accessID", "accessType", "accessTypeParam")}
     return {"akeyless": {"akeylessGWApiURL": f"https://{UNKNOWN}", "authSecretRef": auth}}
 
 
-def _pair(*keys: str) -> dict[str, Any]:
+def _placeholder_references(*keys: str) -> dict[str, Any]:
     return {key: {"name": UNKNOWN.lower(), "key": key} for key in keys}
 
 

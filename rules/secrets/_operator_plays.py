@@ -20,7 +20,7 @@ from argolint.values import below, dig, items, mapping
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._provider import unplaced
+from ._provider import credentials_without_namespace
 
 _WRITING = ("owned-by-external-secret", "owned-by-other-controller", "immutable", "conflict", "merge-target-missing")
 """Causes that occur after the operator has every value."""
@@ -29,7 +29,7 @@ _TEMPLATED = ("immutable", "conflict")
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedPlace:
     """The place of the operator's present failure: an entry, or the write of the Secret."""
 
     cause: str
@@ -37,7 +37,7 @@ class Failed:
     index: int = 0
 
 
-def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -> Afterwards | None:
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: FailedPlace) -> Afterwards | None:
     """The operator's result for the finding's ExternalSecret after the fix."""
     id_ = finding.at.resource
     resource = after.resource(id_.key) if id_ else None
@@ -45,21 +45,23 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -
         resource = structs.replace(resource, live_state=resource.desired, live_known=True)
     if resource is None or not resource.live or fix.target not in ("manifest", "live"):
         return None
-    if not _wakes(fix, resource, failed):
+    if not _triggers_operator(fix, resource, failed):
         return Afterwards(unknown=f"nothing of the edit makes the operator look at {resource.id} again")
     for refused, unknown in (
-        *_stores(after, fleet, resource, failed),
-        *_values(after, fleet, resource, failed),
-        *_secret(fix, after, fleet, resource, failed),
+        *_store_failures(after, fleet, resource, failed),
+        *_value_failures(after, fleet, resource, failed),
+        *_secret_failures(fix, after, fleet, resource, failed),
     ):
         return Afterwards(refused=refused, unknown=unknown)
     now = f"{after.observed_at:%Y-%m-%dT%H:%M:%SZ}"
     served = (stores.find(after, fleet, ref, resource.namespace).resource for ref in es.store_refs(resource.live))
-    left = {store.key: _ready(store.live, "Valid", {}) for store in served if store and store.live}
-    return Afterwards(live={**left, resource.key: _ready(resource.live, "SecretSynced", {"refreshTime": now})})
+    ready_stores = {store.key: _with_ready(store.live, "Valid", {}) for store in served if store and store.live}
+    return Afterwards(
+        live={**ready_stores, resource.key: _with_ready(resource.live, "SecretSynced", {"refreshTime": now})}
+    )
 
 
-def _wakes(fix: Fix, resource: Resource, failed: Failed) -> bool:
+def _triggers_operator(fix: Fix, resource: Resource, failed: FailedPlace) -> bool:
     """Whether the operator tries again: it reacts to changes of spec, labels, annotations and its Secret, and retries after a failure of a store
     or its provider."""
     if fix.edit == GONE:
@@ -67,23 +69,23 @@ def _wakes(fix: Fix, resource: Resource, failed: Failed) -> bool:
     if fix.resource is not None and fix.resource.key != resource.key:
         return "needs-force-sync" in fix.effects or failed.cause not in ("unmanaged-store", *_WRITING)
     paths = [str(operation.get("path", "")) for operation in fix.edit.content]
-    return any(below(path, place) for path in paths for place in _SEEN)
+    return any(below(path, place) for path in paths for place in _WATCHED_POINTERS)
 
 
-_SEEN = ("/spec", "/metadata/labels", "/metadata/annotations")
+_WATCHED_POINTERS = ("/spec", "/metadata/labels", "/metadata/annotations")
 """Its generation, and the hash of its labels and annotations (GetResourceVersion of pkg/controllers/util)."""
 
 
-def _ready(live: Object, reason: str, more: Object) -> Object:
+def _with_ready(live: Object, reason: str, more: Object) -> Object:
     ready = {"type": "Ready", "status": "True", "reason": reason, "message": ""}
     return {**live, "status": {**mapping(live, "status"), "conditions": [ready], **more}}
 
 
-_Says = Iterator[tuple[str, str]]
+_Failures = Iterator[tuple[str, str]]
 """The reason why it still fails, or the unknown fact."""
 
 
-def _stores(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+def _store_failures(app: App, fleet: Fleet, resource: Resource, failed: FailedPlace) -> _Failures:
     """The failure in its stores, if no value has come from them so far."""
     for ref in es.store_refs(resource.live):
         if failed.cause in _WRITING or (failed.cause == "decode" and len(es.store_refs(resource.live)) == 1):
@@ -109,7 +111,7 @@ def _stores(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says
             yield "", f"whether the operator can use {what} shows when it has looked at it"
 
 
-def _values(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+def _value_failures(app: App, fleet: Fleet, resource: Resource, failed: FailedPlace) -> _Failures:
     """The failure in the values that the operator has not fetched so far."""
     if failed.cause in _WRITING:
         return
@@ -120,26 +122,26 @@ def _values(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says
     for field, index in order:
         if (field, index) not in fetched:
             entry = items(resource.live, "spec", field)[index]
-            if not _held(app, fleet, resource, field, entry):
+            if not _is_value_known(app, fleet, resource, field, entry):
                 key = es.remote_key(resource.live, field, index) or f"spec.{field}[{index}]"
                 yield "", f'whether the provider holds "{key}" is not known here'
     if (
         failed.cause == "decode"
         and fetched
-        and dig(items(resource.live, "spec", at[0])[at[1]], *_strategy(at[0])) not in ("None", None, "")
+        and dig(items(resource.live, "spec", at[0])[at[1]], *_decoding_fields(at[0])) not in ("None", None, "")
     ):
         yield "", "whether the value can be decoded so is not known here"
 
 
-def _strategy(field: str) -> tuple[str, str]:
+def _decoding_fields(field: str) -> tuple[str, str]:
     return ("remoteRef" if field == "data" else "extract"), "decodingStrategy"
 
 
-def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
+def _is_value_known(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
     """Whether the value is known to exist: the store has it, or another Ready ExternalSecret reads it from there or from the same generator."""
     if field == "dataFrom":
-        return _generated(app, resource, entry)
-    ref = _source(resource.live, entry)
+        return _is_generated(app, resource, entry)
+    ref = _entry_store(resource.live, entry)
     remote = mapping(entry, "remoteRef")
     if ref is None or remote.get("decodingStrategy") not in (None, "None"):
         return False
@@ -150,30 +152,32 @@ def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -
             and str(dig(each, "version") or "") == str(remote.get("version") or "")
             for each in items(store.live, "spec", "provider", "fake", "data")
         ) and not remote.get("property")
-    everywhere = ref.kind == "ClusterSecretStore" and store.live is not None and not unplaced(store)
-    wanted = _asked(remote)
+    everywhere = (
+        ref.kind == "ClusterSecretStore" and store.live is not None and not credentials_without_namespace(store)
+    )
+    wanted = _remote_identity(remote)
     return any(
-        es.ready(other.live).get("status") == "True"
+        es.ready_condition(other.live).get("status") == "True"
         and (other.namespace == resource.namespace or everywhere)
         and any(
-            _asked(mapping(each, "remoteRef")) == wanted and _source(other.live, each) == ref
+            _remote_identity(mapping(each, "remoteRef")) == wanted and _entry_store(other.live, each) == ref
             for each in items(other.live, "spec", "data")
         )
-        for other in (*es.external_secrets(app), *_elsewhere(app, fleet, resource))
+        for other in (*es.external_secrets(app), *_other_external_secrets(app, fleet, resource))
         if other.key != resource.key
     )
 
 
-def _elsewhere(app: App, fleet: Fleet, resource: Resource) -> Iterator[Resource]:
+def _other_external_secrets(app: App, fleet: Fleet, resource: Resource) -> Iterator[Resource]:
     """ExternalSecrets of other applications that were read; even if they are not live, a ClusterSecretStore serves them."""
     found = (app.evidence.get(want) for want in app.evidence if want.kind == "peer")
     yield from (each for each in found if isinstance(each, Resource) and each.kind == "ExternalSecret")
 
 
-def _generated(app: App, resource: Resource, entry: Json) -> bool:
+def _is_generated(app: App, resource: Resource, entry: Json) -> bool:
     """Whether an existing generator creates the value, as it does for another ExternalSecret now."""
     wanted = es.generator_refs({"spec": {"dataFrom": [entry]}})
-    if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.DRAWING:
+    if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.RANDOM_GENERATORS:
         return False
     kind, name, _ = wanted[0]
     generator = app.find(es.GENERATORS, kind, resource.namespace, name)
@@ -181,7 +185,7 @@ def _generated(app: App, resource: Resource, entry: Json) -> bool:
         generator is not None
         and generator.live is not None
         and any(
-            es.ready(other.live).get("status") == "True"
+            es.ready_condition(other.live).get("status") == "True"
             and (kind, name) in {ref[:2] for ref in es.generator_refs(other.live)}
             for other in es.external_secrets(app)
             if other.namespace == resource.namespace
@@ -189,17 +193,17 @@ def _generated(app: App, resource: Resource, entry: Json) -> bool:
     )
 
 
-def _asked(remote: Object) -> tuple[str, ...]:
+def _remote_identity(remote: Object) -> tuple[str, ...]:
     return tuple(str(remote.get(name) or "") for name in ("key", "property", "version"))
 
 
-def _source(obj: Object | None, entry: Json) -> es.StoreRef | None:
+def _entry_store(obj: Object | None, entry: Json) -> es.StoreRef | None:
     own = dig(entry, "sourceRef", "storeRef") or dig(obj, "spec", "secretStoreRef")
     name = str(dig(own, "name") or "")
     return es.StoreRef(str(dig(own, "kind") or "SecretStore"), name, "") if name else None
 
 
-def _secret(fix: Fix, app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+def _secret_failures(fix: Fix, app: App, fleet: Fleet, resource: Resource, failed: FailedPlace) -> _Failures:
     """The failure in its Secret: that must be free or its own, and the template must be valid."""
     name, policy = es.target_name(resource.live), es.creation_policy(resource.live)
     key = ResourceKey(app.cluster, "", "Secret", resource.namespace, name)

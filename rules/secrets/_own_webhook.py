@@ -9,25 +9,25 @@ from argolint.edits import consequences as operations
 from argolint.messages import telling
 from argolint.patterns import regex
 
-from ._sync_error_texts import clean
+from ._sync_error_texts import cleaned_text
 
 _WEBHOOK = regex(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
-def own_webhook(app: App) -> Iterator[Finding]:
+def own_webhook_findings(app: App) -> Iterator[Finding]:
     """One finding for a sync that the webhook blocked."""
     operation = app.operation
     if operation is None or operation.phase not in ("Failed", "Error", "Running"):
         return
     texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
-    yield from _conversion(app, texts)
+    yield from _conversion_findings(app, texts)
     found = next((m for text in texts if (m := _WEBHOOK.search(text))), None)
     if found is None:
         return
     yield Finding(
-        message=f"Syncs of application {app.name} fail because the webhook of External Secrets cannot be called{_reason(found['why'])}.",
+        message=f"Syncs of application {app.name} fail because the webhook of External Secrets cannot be called{_reason_text(found['why'])}.",
         at=Location(app.ref),
-        evidence=(f"operation {operation.phase}: {clean(found.group())}",),
+        evidence=(f"operation {operation.phase}: {cleaned_text(found.group())}",),
         fixes=tuple(_webhook_fixes(found["why"])),
         explains=tuple(operations.consequences(app)),
     )
@@ -36,7 +36,7 @@ def own_webhook(app: App) -> Iterator[Finding]:
 _CONVERSION = regex(r"conversion webhook for external-secrets\.io/\w+, Kind=(?P<kind>\w+) failed(?P<why>[^;]*)")
 
 
-def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
+def _conversion_findings(app: App, texts: Iterable[str]) -> Iterator[Finding]:
     """A finding for a CRD with a conversion webhook that v0.16.0 removed, or of another version (issues 4661, 4662, 4666)."""
     found = next((m for text in texts if (m := _CONVERSION.search(text))), None)
     if found is None:
@@ -54,7 +54,7 @@ def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
     yield Finding(
         message=f"Syncs of application {app.name} fail because CRD {crd} asks a conversion webhook that does not convert it.",
         at=Location(app.ref),
-        evidence=(clean(found.group()),),
+        evidence=(cleaned_text(found.group()),),
         fixes=(Fix(title, "operator", f"CustomResourceDefinition {crd}", Edit("command", "\n".join(steps)), caveat),),
         explains=tuple(operations.consequences(app)),
     )
@@ -106,6 +106,6 @@ def _webhook_fixes(why: str) -> Iterator[Fix]:
     )
 
 
-def _reason(text: str) -> str:
-    reason = telling(clean(text.lstrip(": ")))
+def _reason_text(text: str) -> str:
+    reason = telling(cleaned_text(text.lstrip(": ")))
     return f" ({reason})" if reason else ""

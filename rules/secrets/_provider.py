@@ -35,7 +35,7 @@ class Credential:
     pointer: str
 
 
-def name_of(store: stores.Store | None, text: str = "") -> str:
+def provider_name(store: stores.Store | None, text: str = "") -> str:
     """The entry of provider_advice.yaml: by the store, else by its error text; `other` if neither is enough."""
     table: Mapping[str, Object] = load(__package__, "provider_advice.yaml")
     if store is not None and store.provider:
@@ -48,16 +48,18 @@ def name_of(store: stores.Store | None, text: str = "") -> str:
 
 def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
     """The provider's facts for advice.yaml: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
-    entry: Object = load(__package__, "provider_advice.yaml")[name_of(store, text)]
+    entry: Object = load(__package__, "provider_advice.yaml")[provider_name(store, text)]
     known = store is not None and bool(store.provider)
     title = entry["title"]
     if known and store is not None and title == "the provider":
         title = f"the provider ({store.provider})"
     settings = mapping(store.manifest, "spec", "provider", store.provider) if store is not None else {}
-    held = credentials(store) if store is not None else ()
+    used = credentials(store) if store is not None else ()
     return {
         "provider": title,
-        "identity": " ".join(part for part in (_held(held), _renewal(entry["renew"], settings, known)) if part),
+        "identity": " ".join(
+            part for part in (_credentials_text(used), _renewal_text(entry["renew"], settings, known)) if part
+        ),
         "grant": entry["grant"],
         "write": entry.get("write") or _WRITE,
         "throttle": entry.get("throttle", ""),
@@ -71,13 +73,13 @@ def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
 def credentials(store: stores.Store) -> tuple[Credential, ...]:
     """Every Secret and ServiceAccount that the settings of the store's provider name, in their order."""
     base = f"/spec/provider{join_pointer(store.provider)}"
-    return tuple(_named(get(store.manifest, base, None), base, store.namespace)) if store.provider else ()
+    return tuple(_credentials_in(get(store.manifest, base, None), base, store.namespace)) if store.provider else ()
 
 
-def _named(node: Any, pointer: str, namespace: str) -> Iterator[Credential]:
+def _credentials_in(node: Any, pointer: str, namespace: str) -> Iterator[Credential]:
     if isinstance(node, list):
         for index, item in enumerate(node):
-            yield from _named(item, f"{pointer}/{index}", namespace)
+            yield from _credentials_in(item, f"{pointer}/{index}", namespace)
         return
     if not isinstance(node, Mapping):
         return
@@ -91,46 +93,46 @@ def _named(node: Any, pointer: str, namespace: str) -> Iterator[Credential]:
         return
     for child, value in node.items():
         if child not in _NO_CREDENTIAL:
-            yield from _named(value, pointer + join_pointer(str(child)), namespace)
+            yield from _credentials_in(value, pointer + join_pointer(str(child)), namespace)
 
 
-def _held(found: tuple[Credential, ...]) -> str:
+def _credentials_text(found: tuple[Credential, ...]) -> str:
     """`The store reads Secret "token" (key a) in namespace n.`; empty when it names none."""
     keys: dict[tuple[str, str, str], list[str]] = {}
     for each in found:
         keys.setdefault((each.kind, each.name, each.namespace), []).append(each.key)
-    held = [
-        f'{kind} "{name}"{_keys(names)} in {f"namespace {namespace}" if namespace else "the namespace of each ExternalSecret"}'
+    texts = [
+        f'{kind} "{name}"{_keys_text(names)} in {f"namespace {namespace}" if namespace else "the namespace of each ExternalSecret"}'
         for (kind, name, namespace), names in keys.items()
     ]
-    return f"The store uses {enumerated(held)}." if held else ""
+    return f"The store uses {enumerated(texts)}." if texts else ""
 
 
-def _keys(names: list[str]) -> str:
+def _keys_text(names: list[str]) -> str:
     found = [name for name in dict.fromkeys(names) if name]
     return f" (key{'s' if len(found) > 1 else ''} {', '.join(found)})" if found else ""
 
 
-def _renewal(ways: Mapping[str, str], settings: Object, known: bool) -> str:
+def _renewal_text(ways: Mapping[str, str], settings: Object, known: bool) -> str:
     """The way to renew the credential, by the block in the store; all ways if the store is not visible."""
     if not known:
         return ways.get("") or next(iter(ways.values()))
     return next((say for path, say in ways.items() if path and dig(settings, *path.split("."))), ways.get("", ""))
 
 
-def unplaced(store: stores.Store) -> tuple[Credential, ...]:
+def credentials_without_namespace(store: stores.Store) -> tuple[Credential, ...]:
     """References of a ClusterSecretStore without a namespace: the operator uses each ExternalSecret's namespace, or refuses them."""
     if store.ref.kind != "ClusterSecretStore":
         return ()
     return tuple(each for each in credentials(store) if not each.namespace)
 
 
-def named_secret(store: stores.Store, name: str) -> Credential | None:
+def credential_named(store: stores.Store, name: str) -> Credential | None:
     """The store's credential of this name; None if it uses none."""
     return next((each for each in credentials(store) if each.name == name), None)
 
 
-def spaces_of(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
+def namespaces_with(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
     """Namespaces of this cluster in which applications have an object of this kind and name, or a maker of that Secret."""
     makers = ((es.GROUP, "ExternalSecret"), (es.SEALED_GROUP, "SealedSecret")) if kind == "Secret" else ()
     found = {
@@ -142,11 +144,11 @@ def spaces_of(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
+def namespaces_fix(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
     """The fix with the namespaces of a ClusterSecretStore's credentials, if applications have each name in only one namespace."""
     operations: list[dict[str, Json]] = []
-    for each in unplaced(store):
-        found = spaces_of(app, fleet, each.kind, each.name)
+    for each in credentials_without_namespace(store):
+        found = namespaces_with(app, fleet, each.kind, each.name)
         if len(found) != 1:
             return None
         operations += set_field(store.manifest, f"{each.pointer}/namespace", found[0])

@@ -40,40 +40,43 @@ def calls_per_refresh(obj: Object, cost: Object) -> int:
     return calls + int(cost.get("extra") or 0)
 
 
-def a_month(calls: int, every: timedelta) -> int:
+def calls_per_month(calls: int, every: timedelta) -> int:
     """Calls in 30 days."""
     return round(calls * (MONTH / every))
 
 
-def price(calls: int, cost: Object) -> str:
+def price_text(calls: int, cost: Object) -> str:
     """` ($1.23)` by the list price, or empty if the provider does not charge by call."""
     return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
 
 
-def _readers(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
+def _readers_by_store(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
     """The ExternalSecrets that read each store repeatedly."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in es.external_secrets(app):
-        if es.refresh_policy(resource.any) == "Periodic" and es.interval(resource.any) > timedelta():
+        if es.refresh_policy(resource.any) == "Periodic" and es.refresh_interval(resource.any) > timedelta():
             for store in {(s.kind, s.name) for s in es.store_refs(resource.any)}:
                 found.setdefault(store, []).append(resource)
     return found
 
 
-def _calls_a_month(app: App, store: tuple[str, str], counted: tuple[tuple[str, Any], ...]) -> int:
+def _store_calls_per_month(app: App, store: tuple[str, str], counted: tuple[tuple[str, Any], ...]) -> int:
     """Calls of all readers of a store in 30 days; `counted` is the counting method of a provider's entry."""
     cost = dict(counted)
-    return sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in app.derive(_readers)[store])
+    return sum(
+        calls_per_month(calls_per_refresh(r.any, cost), es.refresh_interval(r.any))
+        for r in app.derive(_readers_by_store)[store]
+    )
 
 
-def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
+def store_load_lines(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
     """The total load of all ExternalSecrets of the application with the same store, and the provider's quota."""
     cost = cost_of(app, fleet, obj, namespace)
     first = next(iter(es.store_refs(obj)), None)
-    sharing = app.derive(_readers).get((first.kind, first.name), ()) if first else ()
+    sharing = app.derive(_readers_by_store).get((first.kind, first.name), ()) if first else ()
     if first and len(sharing) > 1:
         counted = tuple((key, cost[key]) for key in ("data", "find", "extra") if key in cost)
-        calls = app.derive(_calls_a_month, (first.kind, first.name), counted)
-        yield f"{len(sharing)} ExternalSecrets of this application read the same store: {calls:,} calls a month{price(calls, cost)}"
+        calls = app.derive(_store_calls_per_month, (first.kind, first.name), counted)
+        yield f"{len(sharing)} ExternalSecrets of this application read the same store: {calls:,} calls a month{price_text(calls, cost)}"
     if cost.get("quota"):
         yield f"quota: {cost['quota']}"

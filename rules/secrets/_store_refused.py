@@ -17,8 +17,8 @@ from argolint.patterns import regex
 from argolint.values import dig, enumerated, join_pointer, text_at
 
 from . import _stores as stores
-from ._provider import unplaced
-from ._sync_error_texts import classify, clean
+from ._provider import credentials_without_namespace
+from ._sync_error_texts import classify, cleaned_text
 
 _REFUSED = regex(
     r'admission webhook "validate\.(?:cluster)?secretstore\.external-secrets\.io" denied the request: (?P<why>.+)',
@@ -27,27 +27,27 @@ _REFUSED = regex(
 _RETRIED = regex(r"(?<!\s)\s*\(retried \d{1,9} times\)\.?$")
 
 
-def refusal(app: App, resource: Resource) -> str:
+def webhook_refusal(app: App, resource: Resource) -> str:
     """The webhook's reason to refuse this store at the last sync; empty without a refusal."""
     operation = app.operation
     if operation is None or not operation.failed or resource.desired is None:
         return ""
-    said = next((text_at(result, "message") for result in operation.results_of(resource.id)), "")
-    found = _REFUSED.search(said)
-    return clean(_RETRIED.sub("", found["why"])) if found else ""
+    message = next((text_at(result, "message") for result in operation.results_of(resource.id)), "")
+    found = _REFUSED.search(message)
+    return cleaned_text(_RETRIED.sub("", found["why"])) if found else ""
 
 
-def topic(store: stores.Store, why: str) -> str:
+def refusal_topic(store: stores.Store, why: str) -> str:
     """The entry of advice.yaml; if a provider reports "missing: ...auth" for a reference, it means its namespace (issue 5013)."""
     found = classify(why)
     if found is not None and found.topic:
         return found.topic
-    if unplaced(store):
+    if credentials_without_namespace(store):
         return "credential-namespace"
     return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "provider-settings"
 
 
-def meaning(which: str, text: str) -> str:
+def topic_meaning(which: str, text: str) -> str:
     """The meaning of an entry of advice.yaml for the sentence of a finding."""
     return {
         "credential-namespace": "a ClusterSecretStore needs the namespace of all that it names",
@@ -57,21 +57,21 @@ def meaning(which: str, text: str) -> str:
 
 def placed_references(store: stores.Store) -> Iterator[tuple[str, str]]:
     """Pointer and namespace of every reference below spec.provider with a namespace, CA certificates among them."""
-    yield from _placed(dig(store.manifest, "spec", "provider"), "/spec/provider")
+    yield from _placed_in(dig(store.manifest, "spec", "provider"), "/spec/provider")
 
 
-def _placed(node: Json, pointer: str) -> Iterator[tuple[str, str]]:
+def _placed_in(node: Json, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict):
         if isinstance(node.get("name"), str) and node.get("namespace"):
             yield f"{pointer}/namespace", str(node["namespace"])
         for key, value in node.items():
-            yield from _placed(value, pointer + join_pointer(str(key)))
+            yield from _placed_in(value, pointer + join_pointer(str(key)))
     elif isinstance(node, list):
         for index, value in enumerate(node):
-            yield from _placed(value, f"{pointer}/{index}")
+            yield from _placed_in(value, f"{pointer}/{index}")
 
 
-def without_namespaces(store: stores.Store) -> Fix | None:
+def no_namespaces_fix(store: stores.Store) -> Fix | None:
     """The references of a SecretStore without their namespaces."""
     found = tuple(placed_references(store))
     if not found or store.resource is None:

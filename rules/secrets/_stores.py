@@ -59,17 +59,17 @@ class Store:
     def controller(self) -> str:
         """A controller class, not the default one, that no operator serves, as the store has no status; else empty."""
         name = str(dig(self.live, "spec", "controller") or "")
-        return name if name not in ("", "default") and not es.ready(self.live) else ""
+        return name if name not in ("", "default") and not es.ready_condition(self.live) else ""
 
     @property
     def is_ready(self) -> bool | None:
-        status = es.ready(self.live).get("status")
+        status = es.ready_condition(self.live).get("status")
         return None if status is None else status == "True"
 
     @property
     def since(self) -> datetime | None:
         """The time when its condition Ready last changed, else when the store was created."""
-        turned = parse_time(es.ready(self.live).get("lastTransitionTime"))
+        turned = parse_time(es.ready_condition(self.live).get("lastTransitionTime"))
         return turned or (es.created_at(self.resource) if self.resource else None)
 
     @property
@@ -103,16 +103,16 @@ def _matches(pattern: str, namespace: str) -> bool | None:
         return False  # the operator's webhook refuses it
 
 
-def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
+def store_wants(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
     """The stores that another application manages: the referred ones, and those with the same name and the other kind."""
-    yield from wants_of_refs(app, fleet, es.store_refs(obj), namespace)
+    yield from reference_wants(app, fleet, es.store_refs(obj), namespace)
 
 
-def wants_of_refs(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespace: str) -> Iterator[Want]:
+def reference_wants(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespace: str) -> Iterator[Want]:
     """The same for given references."""
     for ref in refs:
         for candidate in (ref, _other_kind(ref)):
-            want = _peer(app, fleet, candidate, namespace)
+            want = _peer_want(app, fleet, candidate, namespace)
             if want is not None:
                 yield want
 
@@ -123,13 +123,13 @@ def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
     own = app.resource(key)
     if own is not None:
         return Store(ref, app.ref, own)
-    want = _peer(app, fleet, ref, namespace)
+    want = _peer_want(app, fleet, ref, namespace)
     if want is None:
         return Store(ref)
     return Store(ref, want.app, app.evidence.get(want))
 
 
-def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | None:
+def other_kind_store(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | None:
     """The store with the same name and the other kind, if an application manages it on this cluster.
 
     Ready ExternalSecrets of this application that read it are also evidence for it.
@@ -142,20 +142,20 @@ def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | No
         near = other.kind == "ClusterSecretStore" or each.namespace == namespace
         if (
             near
-            and es.ready(each.live).get("status") == "True"
+            and es.ready_condition(each.live).get("status") == "True"
             and any((r.kind, r.name) == (other.kind, other.name) for r in es.store_refs(each.live))
         ):
             return Store(other)
     return None
 
 
-def names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
+def store_names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
     """The stores of a kind that applications manage on this cluster and that are available to the namespace."""
     own = "" if kind == "ClusterSecretStore" else namespace
     return tuple(key.name for key in fleet.of_kind(app.cluster, es.GROUP, kind) if key.namespace == own)
 
 
-def elsewhere(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> tuple[str, ...]:
+def other_namespaces(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> tuple[str, ...]:
     """Other namespaces of this cluster with a SecretStore of this name in an application."""
     if kind != "SecretStore":
         return ()
@@ -167,7 +167,7 @@ _ASKED = 8
 """Most ExternalSecrets of other applications that are read for one that its store does not admit."""
 
 
-def readers(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
+def reader_wants(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
     """ExternalSecrets elsewhere that may read the same keys of a ClusterSecretStore that does not admit this one's namespace."""
     for ref in es.store_refs(resource.live):
         store = find(app, fleet, ref, resource.namespace)
@@ -188,7 +188,7 @@ def _other_kind(ref: es.StoreRef) -> es.StoreRef:
     return es.StoreRef(kind, ref.name, ref.pointer)
 
 
-def _peer(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Want | None:
+def _peer_want(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Want | None:
     wanted = ref.id(namespace, app.cluster)
     owner = next((other for other in fleet.owners(wanted.key) if other != app.ref), None)
     return Want("peer", wanted, app=owner) if owner is not None else None

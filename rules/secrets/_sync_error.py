@@ -24,19 +24,24 @@ from dataclasses import replace
 from argolint import App, Fleet, Resource
 
 from . import _external_secret as es
-from ._sync_error_passing import passes, race_goes_on
-from ._sync_error_surroundings import by_credential, by_generators, by_owner, by_stores
+from ._sync_error_passing import is_passing, is_race_unrepaired
+from ._sync_error_surroundings import (
+    diagnosis_by_credential,
+    diagnosis_by_generators,
+    diagnosis_by_owner,
+    diagnosis_by_stores,
+)
 from ._sync_error_texts import (
     Diagnosis,
+    cause_sentence,
     classify,
-    clean,
+    cleaned_text,
+    condition_stage,
+    current_warnings,
     is_terminal,
     names_key,
-    of_condition,
-    plainly,
-    says_of,
-    unclassified,
-    warnings,
+    plain_sentence,
+    unclassified_diagnosis,
 )
 
 _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
@@ -44,60 +49,60 @@ _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "names
 
 def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     """The cause of an ExternalSecret's Ready=False; None if it is not False."""
-    condition = es.ready(resource.live)
+    condition = es.ready_condition(resource.live)
     if condition.get("status") != "False":
         return None
-    message = clean(str(condition.get("message") or ""))
-    stage, named = of_condition(message)
-    found = _by_texts(app, resource, message, stage, named)
+    message = cleaned_text(str(condition.get("message") or ""))
+    stage, named = condition_stage(message)
+    found = _diagnosis_by_texts(app, resource, message, stage, named)
     if found is None or found.cause in (*_ABOUT_STORES, "unknown"):
-        found = by_stores(app, fleet, resource, found) or found
+        found = diagnosis_by_stores(app, fleet, resource, found) or found
     if found is not None:
-        found = by_credential(app, fleet, resource, found)
+        found = diagnosis_by_credential(app, fleet, resource, found)
     if found is None and stage != "update":
-        found = by_generators(app, fleet, resource)
+        found = diagnosis_by_generators(app, fleet, resource)
     if found is None:
-        found = _by_default(app, resource, message, named)
+        found = _default_diagnosis(app, resource, message, named)
     if found.cause == "owned-by-other-controller":
-        found = by_owner(app, fleet, resource, found)
-    if passes(app, resource, found):
+        found = diagnosis_by_owner(app, fleet, resource, found)
+    if is_passing(app, resource, found):
         found = replace(found, passing=True)
     return replace(found, evidence=(*found.evidence, *_evidence(app, resource, message)))
 
 
-def _by_texts(app: App, resource: Resource, message: str, stage: str, named: str) -> Diagnosis | None:
+def _diagnosis_by_texts(app: App, resource: Resource, message: str, stage: str, named: str) -> Diagnosis | None:
     """The cause by the Events, then by the condition if that has a cause or more than a stage."""
-    found = _by_events(app, resource, stage, named)
+    found = _diagnosis_by_events(app, resource, stage, named)
     if found is None and named and named not in _ABOUT_STORES:
-        found = Diagnosis(named, says_of(named), message, terminal=is_terminal(named))
+        found = Diagnosis(named, cause_sentence(named), message, terminal=is_terminal(named))
     if found is None and stage == "":
         found = classify(message)
     return found
 
 
-def _by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | None:
+def _diagnosis_by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | None:
     """The cause in the newest Event of the right stage; a condition with another cause overrides it."""
-    for event in warnings(app, resource):
+    for event in current_warnings(app, resource):
         found = classify(event.message, stage)
-        if found is not None and _outdated(resource, found):
+        if found is not None and _is_outdated(resource, found):
             continue
         if found is not None and (not named or named in _ABOUT_STORES or found.cause == named):
             return found
         if found is None and not named and classify(event.message) is None:
-            return unclassified(event.message)
+            return unclassified_diagnosis(event.message)
     return None
 
 
-def _by_default(app: App, resource: Resource, message: str, named: str) -> Diagnosis:
+def _default_diagnosis(app: App, resource: Resource, message: str, named: str) -> Diagnosis:
     """The cause without any text: the race of a first sync, the stage in the condition, or unknown."""
-    if race_goes_on(app, resource):
-        return Diagnosis("conflict", says_of("conflict"), message)
+    if is_race_unrepaired(app, resource):
+        return Diagnosis("conflict", cause_sentence("conflict"), message)
     if named:
-        return Diagnosis(named, plainly(named), message, certain=False)
+        return Diagnosis(named, plain_sentence(named), message, certain=False)
     return Diagnosis("unknown", "the operator reports no cause", message, certain=False)
 
 
-def _outdated(resource: Resource, found: Diagnosis) -> bool:
+def _is_outdated(resource: Resource, found: Diagnosis) -> bool:
     """Whether the text has another key than the present entry: it is about an earlier manifest."""
     key = found.detail.get("key")
     now = es.remote_key(resource.live, found.entry, found.index) if found.entry and key else ""
@@ -109,8 +114,8 @@ def _evidence(app: App, resource: Resource, message: str) -> Iterator[str]:
     events = app.events(resource.id, resource.uid)
     if events is None:
         yield "its Events could not be read"
-    elif found := warnings(app, resource):
+    elif found := current_warnings(app, resource):
         last = f" at {found[0].last:%H:%M:%S}Z" if found[0].last else ""
-        yield f"Event {found[0].reason}{last}: {clean(found[0].message)}"
+        yield f"Event {found[0].reason}{last}: {cleaned_text(found[0].message)}"
     else:
         yield "no Warning Event of this failure is left (the cluster keeps them for about an hour)"

@@ -9,7 +9,7 @@ from argolint import App, Follows, Object, Resource, Symptom
 from . import _external_secret as es
 from ._sync_error_texts import Diagnosis
 
-_OF_STORE = {
+_STORE_CAUSES = {
     "store-not-found": "does not exist",
     "unmanaged-store": "is served by no running operator",
     "store-not-ready": "is not ready",
@@ -20,14 +20,14 @@ _OF_STORE = {
     "throttled": "is slowed down by its provider",
     "network": "does not reach its provider",
 }
-_OF_TARGET = ("owned-by-external-secret",)
+_TARGET_CAUSES = ("owned-by-external-secret",)
 
 
 def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) -> Iterator[Follows]:
     """`obj` is the checked state: live, or desired for a prediction."""
-    if found.cause in _OF_TARGET:
+    if found.cause in _TARGET_CAUSES:
         yield Follows.finding("external-secret-duplicate-target", resource.id)
-    if found.cause not in _OF_STORE:
+    if found.cause not in _STORE_CAUSES:
         return
     stores = tuple(ref.id(resource.namespace, app.cluster) for ref in es.store_refs(obj))
     for store in stores:
@@ -35,5 +35,5 @@ def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) 
         yield Follows(Symptom.missing(store))
     if len(stores) == 1:
         (store,) = stores
-        title = f"{store} {_OF_STORE[found.cause]} (cluster {app.cluster})."
+        title = f"{store} {_STORE_CAUSES[found.cause]} (cluster {app.cluster})."
         yield Follows.common(title, "store", found.cause, *store.key)

@@ -13,14 +13,14 @@ from argolint.values import below, dig, enumerated, items, sh
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._provider import placed, unplaced
+from ._provider import credentials_without_namespace, namespaces_fix
 from ._store_hints import Hint, foreign_vault
-from ._sync_error_general import general, store_of
-from ._sync_error_generators import failing_generator
-from ._sync_error_pointers import remote_of
-from ._sync_error_secret import of_secret, patch, secret_id
+from ._sync_error_general import failing_store, general_fixes
+from ._sync_error_generators import generator_fixes
+from ._sync_error_pointers import remote_pointer
+from ._sync_error_secret import field_fix, secret_fixes, secret_id
 from ._sync_error_texts import Diagnosis
-from ._template import of_target, template_fixes, unfetched
+from ._template import target_misreads, template_fixes, unfetched_names
 
 
 def fixes(
@@ -30,26 +30,26 @@ def fixes(
     found: Diagnosis,
     version: OperatorVersion,
     pointer: str,
-    given: tuple[Hint, ...] = (),
+    hints: tuple[Hint, ...] = (),
 ) -> Iterator[Fix]:
     """The fixes of a failure, best first."""
     if found.passing:
-        yield _sync_now(resource, "Wait for the next attempt, or force it")
+        yield _sync_now_fix(resource, "Wait for the next attempt, or force it")
         return
     changed = bool(pointer) and any(c.desired is not MISSING and below(c.pointer, pointer) for c in resource.changes)
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
-    yield from (hint.fix for hint in given)
-    if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
-        yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
-    for fix in (*edits(app, fleet, resource, found, version), *failing_generator(app, fleet, resource, found)):
+    yield from (hint.fix for hint in hints)
+    if foreign_vault(failing_store(app, fleet, resource, found), found.text) is not None:
+        yield _sync_now_fix(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
+    for fix in (*exact_edits(app, fleet, resource, found, version), *generator_fixes(app, fleet, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
-    yield from general(app, fleet, resource, found)
+    yield from general_fixes(app, fleet, resource, found)
 
 
-def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+def fixes_in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
     """The same fixes in the template, for an ExternalSecret that a ClusterExternalSecret made."""
     node = app.node(resource.id)
     root = app.root(node) if node is not None and app.resource(resource.key) is None else None
@@ -66,21 +66,25 @@ def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[F
     return tuple(moved(fix) for fix in fixes)
 
 
-def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Iterator[Fix]:
+def exact_edits(
+    app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion
+) -> Iterator[Fix]:
     """Exact edits for this object, before the general advice."""
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     pointer = found.detail.get("pointer") or "/spec/secretStoreRef"
     secret = es.target_name(resource.live)
-    yield from of_secret(resource, found)
+    yield from secret_fixes(resource, found)
     match found.cause:
         case "store-kind-omitted":
-            yield patch(resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore")
+            yield field_fix(
+                resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+            )
         case "store-not-found" if found.detail.get("present"):
-            yield _sync_now(resource, "Force a sync: the store exists by now")
+            yield _sync_now_fix(resource, "Force a sync: the store exists by now")
         case "store-not-ready" if found.detail.get("present"):
-            yield _sync_now(resource, "Force a sync: the store is ready by now")
+            yield _sync_now_fix(resource, "Force a sync: the store is ready by now")
         case "store-not-found" if found.detail.get("store"):
-            yield from _missing_store(app, fleet, resource, found, pointer)
+            yield from _missing_store_fixes(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
             kind, name = found.detail["kind"], found.detail["store"]
             edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
@@ -97,26 +101,28 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
                 effects=("needs-force-sync",),
             )
         case "namespace-denied" if found.detail.get("present"):
-            yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
+            yield _sync_now_fix(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
             name = found.detail.get("store", "")
             ref = es.StoreRef("ClusterSecretStore", name, pointer)
-            yield _admitted(resource, name, stores.find(app, fleet, ref, resource.namespace), app)
-        case "decode" if remote_of(resource, found) and found.advice != "decode-unset":
-            path = f"{remote_of(resource, found)}/decodingStrategy"
-            yield patch(resource, "Take the value as it is", path, "None")
-            yield patch(resource, "Decode only what is valid base64", path, "Auto")
+            yield _admit_namespace_fix(resource, name, stores.find(app, fleet, ref, resource.namespace), app)
+        case "decode" if remote_pointer(resource, found) and found.advice != "decode-unset":
+            path = f"{remote_pointer(resource, found)}/decodingStrategy"
+            yield field_fix(resource, "Take the value as it is", path, "None")
+            yield field_fix(resource, "Decode only what is valid base64", path, "Auto")
         case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
-            yield _take_over(resource, secret)
-            yield _rename(resource)
+            yield _take_over_fix(resource, secret)
+            yield _rename_fix(resource)
         case "owned-by-external-secret" if found.detail.get("owner") == resource.name:
-            yield _of_former(resource, secret)
+            yield _former_owner_fix(resource, secret)
         case "owned-by-external-secret" | "owned-by-other-controller":
-            yield _rename(resource)
+            yield _rename_fix(resource)
         case "merge-target-missing":
-            yield patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
+            yield field_fix(
+                resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner"
+            )
         case "delete-not-owner":
-            yield patch(
+            yield field_fix(
                 resource, "Keep the Secret when the provider loses the key", "/spec/target/deletionPolicy", "Retain"
             )
         case "duplicate-key":
@@ -127,14 +133,14 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
                 Edit("text", "rename or remove the later entry"),
             )
         case "conflict":
-            yield from _unstick(resource, version)
+            yield from _stale_status_fixes(resource, version)
         case "store-credential":
-            yield from _placed(app, fleet, resource, found)
+            yield from _namespace_fixes(app, fleet, resource, found)
         case "template":
-            yield from _readable(resource, found)
+            yield from _template_name_fixes(resource, found)
 
 
-def _admitted(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
+def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
     """The edit that admits the namespace: one true condition is enough, so it is added to the first list of names, if there is one."""
     in_git = store.resource.desired if store.resource else None
     conditions = items(in_git, "spec", "conditions")
@@ -154,29 +160,31 @@ def _admitted(resource: Resource, name: str, store: stores.Store, app: App) -> F
     )
 
 
-def _placed(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """The fix for a Secret in another namespace that its ClusterSecretStore does not name."""
-    store = store_of(app, fleet, resource, found)
-    if any(each.name == found.detail.get("secret") for each in unplaced(store)):
-        fix = placed(app, fleet, store)
+    store = failing_store(app, fleet, resource, found)
+    if any(each.name == found.detail.get("secret") for each in credentials_without_namespace(store)):
+        fix = namespaces_fix(app, fleet, store)
         yield from (fix,) if fix else ()
 
 
-def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """Fixes for names in the template that Go cannot parse, or that spec.data does not fetch."""
     manifest = resource.live or resource.any
-    if misread := of_target(manifest):
+    if misread := target_misreads(manifest):
         yield from template_fixes(resource, misread)
     missing = found.detail.get("absent", "")
-    for each in unfetched(manifest):
-        if each.name.partition(".")[0] == missing and each.near:
-            text = f'{each.pointer}: nothing fetches "{missing}"; spec.data has "{each.near}".'
+    for each in unfetched_names(manifest):
+        if each.name.partition(".")[0] == missing and each.similar_key:
+            text = f'{each.pointer}: nothing fetches "{missing}"; spec.data has "{each.similar_key}".'
             where = f"ExternalSecret {resource.namespace}/{resource.name}"
-            yield Fix(f'Write "{each.near}" for "{missing}" in the template', "manifest", where, Edit("text", text))
+            yield Fix(
+                f'Write "{each.similar_key}" for "{missing}" in the template', "manifest", where, Edit("text", text)
+            )
             return
 
 
-def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
+def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
     """Fixes for a missing store: an application has not applied it yet, it has the other kind, or its name is misspelt."""
     kind, name = found.detail["kind"], found.detail["store"]
     if owner := found.detail.get("rendered"):
@@ -184,8 +192,8 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
         edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
         yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
     elif twin := found.detail.get("twin"):
-        yield patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
-    elif elsewhere := stores.elsewhere(app, fleet, kind, name, resource.namespace):
+        yield field_fix(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
+    elif elsewhere := stores.other_namespaces(app, fleet, kind, name, resource.namespace):
         spaces = enumerated(elsewhere)
         yield Fix(
             f'Make the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
@@ -198,18 +206,18 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
             ),
         )
     else:
-        known = [n for n in stores.names(app, fleet, kind, resource.namespace) if n != name]
+        known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
-            yield patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+            yield field_fix(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
-def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
+def _stale_status_fixes(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
     title = (
         "Force one sync: the Secret is right, only the status is stale"
         if dig(resource.live, "status", "refreshTime")
         else "Force a sync"
     )
-    yield _sync_now(resource, title)
+    yield _sync_now_fix(resource, title)
     if version.at_least("v0.11.0") is not True:
         have = f"the operator is {version}" if version.known or version.below else "its version is unknown"
         caveat = f"{have}; the API versions v1alpha1 and v1beta1 end on the way: move the manifests to external-secrets.io/v1"
@@ -221,8 +229,8 @@ def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
             Edit("text", text),
             caveat,
         )
-        if es.interval(resource.live).total_seconds() > 60:
-            yield patch(
+        if es.refresh_interval(resource.live).total_seconds() > 60:
+            yield field_fix(
                 resource,
                 "Refresh each minute for a while, then revert",
                 "/spec/refreshInterval",
@@ -231,7 +239,7 @@ def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
             )
 
 
-def _take_over(resource: Resource, secret: str) -> Fix:
+def _take_over_fix(resource: Resource, secret: str) -> Fix:
     ns = resource.namespace
     lines = (
         "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
@@ -251,7 +259,7 @@ def _take_over(resource: Resource, secret: str) -> Fix:
     )
 
 
-def _of_former(resource: Resource, secret: str) -> Fix:
+def _former_owner_fix(resource: Resource, secret: str) -> Fix:
     """The fix for the Secret of an ExternalSecret that was deleted and created again with its name: it has no owner any more."""
     return Fix(
         f"Delete Secret {secret}, which the former ExternalSecret of this name left; the operator makes it again",
@@ -264,9 +272,9 @@ def _of_former(resource: Resource, secret: str) -> Fix:
     )
 
 
-def _rename(resource: Resource) -> Fix:
+def _rename_fix(resource: Resource) -> Fix:
     name = resource.name if es.target_name(resource.live) != resource.name else f"{resource.name}-eso"
-    return patch(
+    return field_fix(
         resource,
         "Write a Secret of its own, then move the workloads to it",
         "/spec/target/name",
@@ -275,7 +283,7 @@ def _rename(resource: Resource) -> Fix:
     )
 
 
-def _sync_now(resource: Resource, title: str) -> Fix:
+def _sync_now_fix(resource: Resource, title: str) -> Fix:
     if es.force_sync_works(resource.live):
         command = Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name))
         annotated = set_field(resource.live or {}, "/metadata/annotations/force-sync", "now")

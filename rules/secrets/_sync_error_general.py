@@ -13,35 +13,35 @@ from . import _stores as stores
 from ._advice_facts import facts
 from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
-from ._sync_error_generators import ran
-from ._sync_error_pointers import key_of
+from ._sync_error_generators import has_generator_run
+from ._sync_error_pointers import failed_key
 from ._sync_error_secret import secret_id
 from ._sync_error_texts import Diagnosis
 
 
-def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     """The fixes of the cause in advice.yaml."""
-    store = store_of(app, fleet, resource, found)
+    store = failing_store(app, fleet, resource, found)
     if found.cause == "invalid-keys" and any(lost_groups(resource.live)):
         return ()
-    if found.cause == "store-kind-omitted" or ran(found) or foreign_vault(store, found.text) is not None:
+    if found.cause == "store-kind-omitted" or has_generator_run(found) or foreign_vault(store, found.text) is not None:
         return ()  # the generator exists; or the key is right, and eso-known-bug has the fix
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
     known = facts(app, fleet, store, resource.namespace, resource.name, found.text, found.detail, sync)
     own = {
         "secret": es.target_name(resource.any),
-        "key": key_of(resource, found) or "its keys",
+        "key": failed_key(resource, found) or "its keys",
         "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
     }
-    given = advice(__package__, found.advice, {**known, **own})
+    advised = advice(__package__, found.advice, {**known, **own})
     if found.cause != "immutable":
-        return given
-    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in given[:1]) + given[1:]
+        return advised
+    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in advised[:1]) + advised[1:]
 
 
-def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
+def failing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
     """The store in the error, else that of the failed entry, else the first."""
     refs = es.store_refs(resource.live or resource.any)
     if name := found.detail.get("store"):

@@ -14,14 +14,14 @@ from argolint.values import sh
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
-from ._sync_error_secret import patch
+from ._sync_error_secret import field_fix
 from ._sync_error_texts import Diagnosis, classify
 
 _INSIDE = regex(r"^.{0,200}?(?:error using generator|could not generate \[\d{0,9}\]): ", re.DOTALL)
 _NO_GENERATOR = regex(r'generators\.external-secrets\.io "[^"]+" not found|no matches for kind|generatorRef')
 
 
-def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+def generator_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """Fixes for a generator in Git that is not applied yet, or for an existing one that fails: its creation would not help."""
     if found.cause != "generator":
         return
@@ -32,12 +32,12 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
         elif own is None and f'"{name}" not found' in found.text:
-            yield from _another(app, resource, kind, name, pointer)
-    if ran(found):
-        inner = inside(found)
+            yield from _similar_generator_fixes(app, resource, kind, name, pointer)
+    if has_generator_run(found):
+        inner = generator_diagnosis(found)
         kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
         if inner is not None and inner.cause == "store-credential":
-            yield _credential(resource, inner, f'{kind} "{name}"')
+            yield _credential_fix(resource, inner, f'{kind} "{name}"')
             return
         if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
             origin = stores.Store(es.StoreRef(kind, name, ""))
@@ -50,21 +50,27 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
         yield Fix(title, "manifest", "the generator", edit)
 
 
-def _another(app: App, resource: Resource, kind: str, asked: str, pointer: str) -> Iterator[Fix]:
+def _similar_generator_fixes(app: App, resource: Resource, kind: str, wanted: str, pointer: str) -> Iterator[Fix]:
     """The only generator of that kind with a similar name, if its own settings alone define its value."""
-    there = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
-    if kind in es.DRAWING and len(there) == 1 and get_close_matches(asked, [there[0].name], cutoff=0.8):
-        name = there[0].name
+    existing = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
+    if (
+        kind in es.RANDOM_GENERATORS
+        and len(existing) == 1
+        and get_close_matches(wanted, [existing[0].name], cutoff=0.8)
+    ):
+        name = existing[0].name
         caveat = f"it draws another value for each ExternalSecret, of the length and signs that {name} states"
-        yield patch(resource, f'Draw the value from {kind} "{name}", which is there', f"{pointer}/name", name, caveat)
+        yield field_fix(
+            resource, f'Draw the value from {kind} "{name}", which is there', f"{pointer}/name", name, caveat
+        )
 
 
-def inside(found: Diagnosis) -> Diagnosis | None:
+def generator_diagnosis(found: Diagnosis) -> Diagnosis | None:
     """The generator's own error, without the operator's prefix."""
-    return classify(_INSIDE.sub("", found.text), "provider") if ran(found) else None
+    return classify(_INSIDE.sub("", found.text), "provider") if has_generator_run(found) else None
 
 
-def _credential(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
+def _credential_fix(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
     """The fix for a generator's credential: it reads that in the namespace of the ExternalSecret, and ignores `namespace` in its references.
 
     Source: external-secrets runtime/esutils/resolvers/secret_ref.go (only a ClusterSecretStore reads elsewhere); issues 3289 and 6940.
@@ -86,6 +92,6 @@ def _credential(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
     return Fix(title, "manifest", generator, Edit("command", "\n".join(lines)))
 
 
-def ran(found: Diagnosis) -> bool:
+def has_generator_run(found: Diagnosis) -> bool:
     """Whether the generator exists and fails."""
     return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)

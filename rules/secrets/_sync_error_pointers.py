@@ -8,12 +8,12 @@ from argolint.values import dig, get, items, join_pointer, mapping
 from . import _external_secret as es
 from ._rewrite import lost_groups
 from ._sync_error_texts import Diagnosis, names_key
-from ._template import of_target
+from ._template import target_misreads
 
 
-def pointer_of(resource: Resource, found: Diagnosis) -> str:
+def failure_pointer(resource: Resource, found: Diagnosis) -> str:
     """The pointer by cause; empty for the whole object."""
-    remote, store = remote_of(resource, found), found.detail.get("pointer") or "/spec/secretStoreRef"
+    remote, store = remote_pointer(resource, found), found.detail.get("pointer") or "/spec/secretStoreRef"
     match found.cause:
         case "store-kind-omitted":
             return f"{store}/kind"
@@ -54,7 +54,7 @@ def pointer_of(resource: Resource, found: Diagnosis) -> str:
 
 
 def _template_pointer(resource: Resource, text: str) -> str:
-    misread = of_target(resource.live) if "bad character" in text or "bad number" in text else ()
+    misread = target_misreads(resource.live) if "bad character" in text or "bad number" in text else ()
     if misread:
         return misread[0].pointer
     data = mapping(resource.live, "spec", "target", "template", "data")
@@ -64,9 +64,9 @@ def _template_pointer(resource: Resource, text: str) -> str:
     return "/spec/target/template"
 
 
-def remote_of(resource: Resource, found: Diagnosis) -> str:
+def remote_pointer(resource: Resource, found: Diagnosis) -> str:
     """Pointer of the remoteRef, extract or find that failed; empty if it is unknown."""
-    place = _index(resource, found)
+    place = _failed_entry(resource, found)
     if place is None:
         return ""
     field, index = place
@@ -77,15 +77,15 @@ def remote_of(resource: Resource, found: Diagnosis) -> str:
     return f"/spec/{field}/{index}/{inner}".rstrip("/")
 
 
-def key_of(resource: Resource, found: Diagnosis) -> str:
+def failed_key(resource: Resource, found: Diagnosis) -> str:
     """The provider's key that failed: from the text, else from its entry; empty if neither is known."""
-    place = _index(resource, found)
+    place = _failed_entry(resource, found)
     named = found.detail.get("key", "")
     written = es.remote_key(resource.live, *place) if place else ""
     return written if not named or names_key(named, written) else named
 
 
-def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
+def _failed_entry(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
     """The entry that failed: from the envelope, else the only one with the key."""
     if found.entry:
         return found.entry, found.index

@@ -11,25 +11,25 @@ from argolint.patterns import regex
 from argolint.values import dig, join_pointer, mapping
 
 from . import _external_secret as es
-from ._rewrite import lost_groups, with_braces
+from ._rewrite import braces_fix, lost_groups
 from ._sync_error_texts import Diagnosis
 
 
-def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+def secret_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """Edits of spec.target for a message of the operator or the API server about the Secret."""
-    if found.cause == "owned-by-external-secret" and es.creation_policy(resource.live) in es.ADDING:
-        yield from _into_one(resource, found.detail.get("owner") or "the other one")
+    if found.cause == "owned-by-external-secret" and es.creation_policy(resource.live) in es.MERGING_POLICIES:
+        yield from _merge_fixes(resource, found.detail.get("owner") or "the other one")
     elif found.cause == "invalid-keys" and found.detail.get("item"):
-        yield from _as_metadata(resource, found.detail["item"])
+        yield from _engine_fixes(resource, found.detail["item"])
     elif found.cause == "invalid-keys":
         yield from (
-            with_braces(lost, f"ExternalSecret {resource.namespace}/{resource.name}")
+            braces_fix(lost, f"ExternalSecret {resource.namespace}/{resource.name}")
             for lost in lost_groups(resource.live)
         )
     elif found.cause == "immutable" and es.keeps_first_value(resource.live):
-        yield _written_once(resource)
+        yield _immutable_fix(resource)
     elif found.topic == "admission-docker":
-        yield from _encoded_once(resource, found.detail["item"])
+        yield from _encoding_fixes(resource, found.detail["item"])
 
 
 def secret_id(resource: Resource) -> ResourceId:
@@ -37,7 +37,7 @@ def secret_id(resource: Resource) -> ResourceId:
     return ResourceId("", "Secret", resource.namespace, es.target_name(resource.any), "v1", resource.id.cluster)
 
 
-def _written_once(resource: Resource) -> Fix:
+def _immutable_fix(resource: Resource) -> Fix:
     """The fix for an immutable Secret: each later refresh fails, and a deleted one fails again (issue 3604)."""
     if str(dig(resource.live, "apiVersion")).endswith("/v1"):
         title, path, value = (
@@ -47,12 +47,12 @@ def _written_once(resource: Resource) -> Fix:
         )
     else:
         title, path, value = 'Write the immutable Secret once: refreshInterval "0"', "/spec/refreshInterval", "0"
-    return patch(
+    return field_fix(
         resource, title, path, value, caveat="a new value then takes a new Secret: delete it and the ExternalSecret"
     )
 
 
-def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:
+def _merge_fixes(resource: Resource, owner: str) -> Iterator[Fix]:
     """Fixes for a Secret of another ExternalSecret: since v0.11.0 the operator adds nothing to it (issue 4225)."""
     where = f"ExternalSecret {resource.namespace}/{owner}"
     text = f"""spec:
@@ -78,13 +78,13 @@ def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:
     )
 
 
-def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
+def _engine_fixes(resource: Resource, item: str) -> Iterator[Fix]:
     """The fix for engine v1, which writes labels and annotations of the template as data since v0.11.0 (issue 4172)."""
     template = mapping(resource.live, "spec", "target", "template")
     named = {**mapping(template, "metadata", "labels"), **mapping(template, "metadata", "annotations")}
     if template.get("engineVersion") == "v1" and item in named:
         title = "Let engine v2 read the template: v1 writes its labels and annotations into the data"
-        yield patch(
+        yield field_fix(
             resource,
             title,
             "/spec/target/template/engineVersion",
@@ -96,16 +96,16 @@ def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
 _ENCODED = regex(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
 
 
-def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:
+def _encoding_fixes(resource: Resource, item: str) -> Iterator[Fix]:
     """The fix for a template that encodes as base64, although the operator does that itself."""
     text = dig(resource.live, "spec", "target", "template", "data", item)
     if (found := _ENCODED.match(str(text or ""))) is not None:
         path = "/spec/target/template/data" + join_pointer(item)
         plain = f"{found['before'].rstrip()} {found['after']}"
-        yield patch(resource, "Leave b64enc out: target.template.data takes plain values", path, plain)
+        yield field_fix(resource, "Leave b64enc out: target.template.data takes plain values", path, plain)
 
 
-def patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
+def field_fix(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
     """A fix that sets one field of the ExternalSecret."""
     edit = Edit("json-patch", set_field(resource.any, path, value))
     return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)

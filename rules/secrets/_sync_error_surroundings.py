@@ -13,16 +13,16 @@ from argolint import App, Fleet, Resource, ResourceKey
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._provider import named_secret
-from ._sync_error_passing import PATIENCE, cured, just_edited, last_attempt
-from ._sync_error_texts import Diagnosis, clean
+from ._provider import credential_named
+from ._sync_error_passing import PATIENCE, has_store_recovered, is_just_edited, last_attempt_at
+from ._sync_error_texts import Diagnosis, cleaned_text
 
 _FOREIGN_OWNER = (
     "could not set controller reference on secret"  # v0.11: it reported its own kind with another text before
 )
 
 
-def by_stores(app: App, fleet: Fleet, resource: Resource, found: Diagnosis | None) -> Diagnosis | None:
+def diagnosis_by_stores(app: App, fleet: Fleet, resource: Resource, found: Diagnosis | None) -> Diagnosis | None:
     """The cause by the stores; `found` is the cause by the texts, None if they have none."""
     refs = es.store_refs(resource.live)
     if found is not None and found.detail.get("store"):
@@ -30,81 +30,94 @@ def by_stores(app: App, fleet: Fleet, resource: Resource, found: Diagnosis | Non
     for ref in refs:
         store = stores.find(app, fleet, ref, resource.namespace)
         answer = (
-            _absent(app, fleet, resource, store, found)
+            _absent_store_diagnosis(app, fleet, resource, store, found)
             if store.live is None
-            else _refusal(resource, store, found) or _recovery(app, resource, store, found)
+            else _refusing_store_diagnosis(resource, store, found)
+            or _recovered_store_diagnosis(app, resource, store, found)
         )
         if answer is not None:
             return answer
     return None
 
 
-def _detail(ref: es.StoreRef) -> Mapping[str, str]:
+def _reference_detail(ref: es.StoreRef) -> Mapping[str, str]:
     return {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
 
 
-def _where(ref: es.StoreRef) -> str:
+def _reference_text(ref: es.StoreRef) -> str:
     return f'{ref.kind} "{ref.name}"'
 
 
-def _absent(
+def _absent_store_diagnosis(
     app: App, fleet: Fleet, resource: Resource, store: stores.Store, found: Diagnosis | None
 ) -> Diagnosis | None:
     """The cause by a store that no application shows live: it has the other kind, is rendered but not applied, or is missing."""
     ref = store.ref
     if found is not None and found.cause != "store-not-found":
         return None
-    other = stores.twin(app, fleet, ref, resource.namespace)
+    other = stores.other_kind_store(app, fleet, ref, resource.namespace)
     if other is not None and ref.kind_omitted and other.ref.kind == "ClusterSecretStore":
-        return replace(kind_omitted(ref, found.text if found else ""), certain=found is not None)
+        return replace(kind_omitted_diagnosis(ref, found.text if found else ""), certain=found is not None)
     rendered = {"rendered": str(store.app)} if store.absent else {}
     if found is not None:
         twin = {"twin": other.ref.kind} if other else {}
-        return replace(found, detail={**found.detail, **_detail(ref), **twin, **rendered})
+        return replace(found, detail={**found.detail, **_reference_detail(ref), **twin, **rendered})
     if store.absent:
-        return Diagnosis("store-not-found", f"there is no {_where(ref)}", "", {**_detail(ref), **rendered})
+        return Diagnosis(
+            "store-not-found", f"there is no {_reference_text(ref)}", "", {**_reference_detail(ref), **rendered}
+        )
     return None
 
 
-def _refusal(resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
+def _refusing_store_diagnosis(resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
     """The cause by an existing store that refuses now: by its class, by the namespace, or because it is not ready."""
     ref, text = store.ref, found.text if found else ""
     if store.controller:
-        seen = f'{_where(ref)} has spec.controller "{store.controller}" and no status'
-        says = f'no running operator serves the class "{store.controller}" of {_where(ref)}'
-        detail = {**_detail(ref), "controller": store.controller}
-        return Diagnosis("unmanaged-store", says, "", detail, evidence=(seen,))
+        evidence = f'{_reference_text(ref)} has spec.controller "{store.controller}" and no status'
+        says = f'no running operator serves the class "{store.controller}" of {_reference_text(ref)}'
+        detail = {**_reference_detail(ref), "controller": store.controller}
+        return Diagnosis("unmanaged-store", says, "", detail, evidence=(evidence,))
     admitted = store.admits(resource.namespace)
     if admitted is False:
         says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}"'
-        return Diagnosis("namespace-denied", says, text, {**_detail(ref), "namespace": resource.namespace})
+        return Diagnosis("namespace-denied", says, text, {**_reference_detail(ref), "namespace": resource.namespace})
     if store.is_ready is False and not (admitted and found is not None and found.cause == "namespace-denied"):
-        seen = f"{_where(ref)}: {clean(str(es.ready(store.live).get('message') or 'Ready=False'))}"
-        return Diagnosis("store-not-ready", f"{_where(ref)} is not ready", text, _detail(ref), evidence=(seen,))
+        evidence = f"{_reference_text(ref)}: {cleaned_text(str(es.ready_condition(store.live).get('message') or 'Ready=False'))}"
+        return Diagnosis(
+            "store-not-ready",
+            f"{_reference_text(ref)} is not ready",
+            text,
+            _reference_detail(ref),
+            evidence=(evidence,),
+        )
     return None
 
 
-def _recovery(app: App, resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
+def _recovered_store_diagnosis(
+    app: App, resource: Resource, store: stores.Store, found: Diagnosis | None
+) -> Diagnosis | None:
     """The cause for a store in the text that is now in order, or has not answered yet."""
     if found is None:
         return None
-    detail = {**found.detail, **_detail(store.ref)}
+    detail = {**found.detail, **_reference_detail(store.ref)}
     if found.cause == "namespace-denied" and store.admits(resource.namespace):
-        attempt = last_attempt(app, resource)
-        passing = attempt is not None and store.resource is not None and just_edited(app, store.resource, attempt)
-        says = formerly(found.says, "does")
+        attempt = last_attempt_at(app, resource)
+        passing = attempt is not None and store.resource is not None and is_just_edited(app, store.resource, attempt)
+        says = past_sentence(found.says, "does")
         return replace(found, says=says, detail={**detail, "present": "yes"}, passing=passing)
     if found.cause not in ("store-not-found", "store-not-ready"):
         return None
     if store.is_ready is None:
         young = store.since is not None and app.observed_at - store.since < PATIENCE
-        says = f"{_where(store.ref)} has no status yet"
+        says = f"{_reference_text(store.ref)} has no status yet"
         return Diagnosis("store-not-ready", says, found.text, detail, passing=young)
-    says = formerly(found.says, "is ready")
-    return replace(found, says=says, detail={**detail, "present": "yes"}, passing=cured(app, resource, store))
+    says = past_sentence(found.says, "is ready")
+    return replace(
+        found, says=says, detail={**detail, "present": "yes"}, passing=has_store_recovered(app, resource, store)
+    )
 
 
-def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
+def diagnosis_by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
     """The cause for a Secret that is "not found" and that a store names: it is the store's credential, not a key of the provider."""
     missing = found.detail.get("missing", "")
     keys = {es.remote_key(resource.live, field, i) for field, i in es.entries(resource.live)}
@@ -112,57 +125,61 @@ def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         return found
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
-        named = named_secret(store, missing)
+        named = credential_named(store, missing)
         if named is not None:
             where = named.namespace or resource.namespace
-            says = f'Secret "{missing}" of {_where(ref)} is missing in namespace {where}'
-            detail = {**found.detail, **_detail(ref), "secret": missing, "namespace": where}
+            says = f'Secret "{missing}" of {_reference_text(ref)} is missing in namespace {where}'
+            detail = {**found.detail, **_reference_detail(ref), "secret": missing, "namespace": where}
             return replace(found, cause="store-credential", says=says, detail=detail, topic="")
     return found
 
 
-def formerly(says: str, now: str) -> str:
+def past_sentence(says: str, now: str) -> str:
     """A text's statement on a store, in the past tense; `now` completes "by now it ..."."""
     for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
         says = says.replace(present, past)
     return f"{says} (by now it {now})"
 
 
-def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
+def kind_omitted_diagnosis(ref: es.StoreRef, text: str = "") -> Diagnosis:
     """The cause for a reference without a kind to the name of a ClusterSecretStore."""
     says = f'its secretStoreRef lacks kind: ClusterSecretStore, which "{ref.name}" is'
-    return Diagnosis("store-kind-omitted", says, text, _detail(ref))
+    return Diagnosis("store-kind-omitted", says, text, _reference_detail(ref))
 
 
-def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+def predicted_diagnosis(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     """The reason why an ExternalSecret that is new, or gets another store, will fail; None without any evidence."""
     refs = es.store_refs(resource.desired)
     if not resource.desired_known or refs == es.store_refs(resource.live):
         return None
     for ref in refs:
         store = stores.find(app, fleet, ref, resource.namespace)
-        if ref.kind_omitted and store.app is None and stores.twin(app, fleet, ref, resource.namespace) is not None:
-            return kind_omitted(ref)
+        if (
+            ref.kind_omitted
+            and store.app is None
+            and stores.other_kind_store(app, fleet, ref, resource.namespace) is not None
+        ):
+            return kind_omitted_diagnosis(ref)
         if store.live is not None and store.admits(resource.namespace) is False:
             says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}"'
-            return Diagnosis("namespace-denied", says, "", _detail(ref))
-        if store.app is None and fleet.of_kind(app.cluster, es.GROUP, ref.kind) and not _read_here(app, ref):
+            return Diagnosis("namespace-denied", says, "", _reference_detail(ref))
+        if store.app is None and fleet.of_kind(app.cluster, es.GROUP, ref.kind) and not _is_store_read_here(app, ref):
             says = f'no application of this cluster holds its {ref.kind} "{ref.name}"'
-            return Diagnosis("store-not-found", says, "", _detail(ref), certain=False)
+            return Diagnosis("store-not-found", says, "", _reference_detail(ref), certain=False)
     return None
 
 
-def _read_here(app: App, ref: es.StoreRef) -> bool:
+def _is_store_read_here(app: App, ref: es.StoreRef) -> bool:
     """Whether a Ready ExternalSecret proves a store that no application manages."""
     return any(
         (other.kind, other.name) == (ref.kind, ref.name)
         for found in es.external_secrets(app)
-        if es.ready(found.live).get("status") == "True"
+        if es.ready_condition(found.live).get("status") == "True"
         for other in es.store_refs(found.live)
     )
 
 
-def by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+def diagnosis_by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     """The cause for a generator that an application renders and that is not live; without a store, a generator is the only source."""
     for kind, name, pointer in es.generator_refs(resource.live):
         own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
@@ -174,12 +191,12 @@ def by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | Non
     return None
 
 
-def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
+def diagnosis_by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
     """The cause with the right owner: up to v0.10 both kinds of ExternalSecret cause the same message."""
     owner = found.detail.get("owner", "")
     kind = found.detail.get("owner_kind", "")
     if not owner:
-        found = _owner_in_tree(app, resource, found)
+        found = _with_owner_in_tree(app, resource, found)
         owner, kind = found.detail.get("owner", ""), found.detail.get("owner_kind", "")
     if kind != "ExternalSecret" or found.detail.get("owner_group") == es.KES_GROUP:
         return found
@@ -203,7 +220,7 @@ def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Di
     return replace(found, says=says, detail={**found.detail, "owner": name, "owner_group": es.KES_GROUP})
 
 
-def _owner_in_tree(app: App, resource: Resource, found: Diagnosis) -> Diagnosis:
+def _with_owner_in_tree(app: App, resource: Resource, found: Diagnosis) -> Diagnosis:
     secret = es.target_name(resource.live)
     for node in app.nodes:
         if (node.id.kind, node.id.group, node.id.namespace, node.id.name) != ("Secret", "", resource.namespace, secret):

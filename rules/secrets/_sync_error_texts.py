@@ -57,7 +57,7 @@ class Diagnosis:
         return self.topic or self.cause
 
 
-def clean(text: str) -> str:
+def cleaned_text(text: str) -> str:
     """An error text on one line, without control characters, request ids and credentials of URLs."""
     deciding = _COMBINED.sub("", _UUID.sub("", text))
     return " ".join(plain(without_secrets(deciding)).split())
@@ -71,14 +71,14 @@ def names_key(deciding: str, written: str) -> bool:
 @lru_cache(maxsize=2048)
 def classify(text: str, *stages: str) -> Diagnosis | None:
     """The diagnosis of one error text; `stages` (provider, store, update) exclude impossible ones."""
-    error, where = _taken_out(text)
+    error, where = _without_envelope(text)
     meant = catalogue().match(error, *(tuple(filter(None, stages)) or _STAGES))
     if meant is None:
         return None
     entry, offset = meant.entry, max(0, error.find(meant.text))
     detail = {name: value for name, value in meant.facts.items() if value}
     detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
-    return _at(
+    return _at_entry(
         where,
         Diagnosis(
             entry.cause,
@@ -92,17 +92,17 @@ def classify(text: str, *stages: str) -> Diagnosis | None:
     )
 
 
-def unclassified(text: str) -> Diagnosis:
+def unclassified_diagnosis(text: str) -> Diagnosis:
     """The diagnosis of an error text without an entry in the catalogue: its stage and its words."""
-    error, where = _taken_out(text)
+    error, where = _without_envelope(text)
     key = where.get("key")
     says = f'the operator cannot process "{key}"' if key else "the operator reports an error"
-    return _at(where, Diagnosis("unknown", says, error, topic="unknown-said"))
+    return _at_entry(where, Diagnosis("unknown", says, error, topic="unknown-said"))
 
 
-def _taken_out(text: str) -> tuple[str, dict[str, str]]:
+def _without_envelope(text: str) -> tuple[str, dict[str, str]]:
     """The error without the operator's envelope, and the entry (`list`, `index`, `key`) in that envelope."""
-    error = clean(text)
+    error = cleaned_text(text)
     where: dict[str, str] = {}
     for envelope in _envelopes():
         if found := envelope.match(error):
@@ -113,7 +113,7 @@ def _taken_out(text: str) -> tuple[str, dict[str, str]]:
     return error, where
 
 
-def _at(where: Mapping[str, str], found: Diagnosis) -> Diagnosis:
+def _at_entry(where: Mapping[str, str], found: Diagnosis) -> Diagnosis:
     key = {"key": where["key"]} if where.get("key") else {}
     return replace(found, detail={**found.detail, **key}, entry=where.get("list", ""), index=int(where.get("index", 0)))
 
@@ -123,22 +123,24 @@ _QUOTED = 10
 _LEAST = 4
 
 
-def sentence(
-    subject: str, because: str, so: str, quote: str = "", deciding: tuple[int, int] = (0, 0), room: int = 0
+def finding_sentence(
+    subject: str, reason: str, consequence: str, quote: str = "", deciding: tuple[int, int] = (0, 0), room: int = 0
 ) -> str:
     """The message of a finding: the subject, the reason, the consequence; and a quotation of the server's text in the remaining words.
 
     `deciding`: the position of the cause in the text; `room`: words to reserve for a later addition.
     """
-    left = min(_QUOTED, _LONGEST - room - sum(len(part.split()) for part in (subject, "fails because so", because, so)))
-    shown = _quoted(quote, deciding, left) if quote and left >= _LEAST else ""
-    return f"{subject} fails because {because}{f' ({shown})' if shown else ''}{f', so {so}' if so else ''}."
+    room_left = min(
+        _QUOTED, _LONGEST - room - sum(len(part.split()) for part in (subject, "fails because so", reason, consequence))
+    )
+    shown = _quoted_clauses(quote, deciding, room_left) if quote and room_left >= _LEAST else ""
+    return f"{subject} fails because {reason}{f' ({shown})' if shown else ''}{f', so {consequence}' if consequence else ''}."
 
 
 _OF_A_REQUEST = regex(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
 
 
-def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:
+def _quoted_clauses(text: str, deciding: tuple[int, int], words: int) -> str:
     """Its last clauses, which have the result in Go; from the cause on, if request identifiers are at the end."""
     shown = telling(text, words)
     named = text[deciding[0] : deciding[1]]
@@ -148,7 +150,7 @@ def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:
     return " ".join(first[:words]) + ("…" if len(first) > words else "")
 
 
-def of_condition(message: str) -> tuple[str, str]:
+def condition_stage(message: str) -> tuple[str, str]:
     """The stage and the cause that a condition's message shows."""
     for entry in load(__package__, "sync_texts.yaml")["conditions"]:
         if re.search(entry["match"], message):
@@ -156,21 +158,21 @@ def of_condition(message: str) -> tuple[str, str]:
     return "", ""
 
 
-def warnings(app: App, resource: Resource) -> tuple[Event, ...]:
+def current_warnings(app: App, resource: Resource) -> tuple[Event, ...]:
     """Warning Events of the present failure, newest first: none older than the condition's last change."""
-    since = parse_time(es.ready(resource.live).get("lastTransitionTime"))
+    since = parse_time(es.ready_condition(resource.live).get("lastTransitionTime"))
     found = app.events(resource.id, resource.uid) or ()
     return tuple(
         e for e in found if e.type == "Warning" and (since is None or e.last is None or e.last >= since - _FORMER)
     )
 
 
-def says_of(cause: str) -> str:
+def cause_sentence(cause: str) -> str:
     says = catalogue()[f"secret/{cause}"].says
-    return plainly(cause) if "$" in says else says
+    return plain_sentence(cause) if "$" in says else says
 
 
-def plainly(cause: str) -> str:
+def plain_sentence(cause: str) -> str:
     return {
         "owned-by-external-secret": "the target Secret already belongs to another ExternalSecret",
         "owned-by-other-controller": "the target Secret already belongs to another controller",

@@ -33,7 +33,7 @@ class Misread:
     name: str
     text: str
     pointer: str
-    because: str
+    reason: str
     escape: str = ""
 
     @property
@@ -43,7 +43,7 @@ class Misread:
         return f"{{{{ .{self.name} }}}}"
 
     @property
-    def right(self) -> str:
+    def correction(self) -> str:
         if self.escape:
             return f'"\\{self.escape}"'
         return f'{{{{ index . "{self.name}" }}}}'
@@ -52,12 +52,12 @@ class Misread:
 _TEMPLATE = "/spec/target/template"
 
 
-def misread(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread, ...]:
+def misread_names(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread, ...]:
     """The names that no template engine of the operator accepts: with "-", with a digit in front, or with a dot in the key itself."""
-    keys = _fetched(manifest)
+    keys = _fetched_keys(manifest)
     found = []
-    for pointer, text in _texts(manifest, template):
-        for name in dict.fromkeys(_fields(text)):
+    for pointer, text in _template_texts(manifest, template):
+        for name in dict.fromkeys(_field_names(text)):
             if not _PLAIN.fullmatch(name):
                 sign = "-" if "-" in name else name[0]
                 found.append(Misread(name, text, pointer, f'Go\'s templates read no "{sign}" in a name'))
@@ -68,31 +68,31 @@ def misread(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread
                     )
                 )
         for escape in dict.fromkeys(_escapes(text)):
-            because = f"a text in double quotes knows no {escape}: Go refuses the whole template"
-            found.append(Misread("", text, pointer, because, escape))
+            reason = f"a text in double quotes knows no {escape}: Go refuses the whole template"
+            found.append(Misread("", text, pointer, reason, escape))
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class Unfetched:
-    """A name that no entry fetches; `near` is a fetched key with a similar spelling."""
+    """A name that no entry fetches; `similar_key` is a fetched key with a similar spelling."""
 
     name: str
     text: str
     pointer: str
-    near: str
+    similar_key: str
 
 
-def unfetched(manifest: Object | None) -> tuple[Unfetched, ...]:
+def unfetched_names(manifest: Object | None) -> tuple[Unfetched, ...]:
     """Names that spec.data does not fetch, if there is no dataFrom and the template uses the default dot."""
-    keys = _fetched(manifest)
+    keys = _fetched_keys(manifest)
     if items(manifest, "spec", "dataFrom") or not keys:
         return ()
     return tuple(
         Unfetched(name, text, pointer, next(iter(get_close_matches(first, keys, n=1, cutoff=0.75)), ""))
-        for pointer, text in _texts(manifest, _TEMPLATE)
+        for pointer, text in _template_texts(manifest, _TEMPLATE)
         if not _SCOPED.search(text)
-        for name in dict.fromkeys(_fields(text))
+        for name in dict.fromkeys(_field_names(text))
         if (first := name.partition(".")[0]) not in keys and name not in keys and _PLAIN.fullmatch(name)
     )
 
@@ -102,18 +102,18 @@ def uses_nothing(manifest: Object | None) -> bool:
 
     An action with a dot or a `$` may use one. Templates in a ConfigMap or Secret are unknown here.
     """
-    held = mapping(manifest, "spec", "target", "template")
-    sources = items(held, "templateFrom")
-    if held.get("mergePolicy") == "Merge" or any(not isinstance(dig(s, "literal"), str) for s in sources):
+    template = mapping(manifest, "spec", "target", "template")
+    sources = items(template, "templateFrom")
+    if template.get("mergePolicy") == "Merge" or any(not isinstance(dig(s, "literal"), str) for s in sources):
         return False
-    writes = mapping(held, "data") or any(dig(s, "target") in (None, "Data") for s in sources)
+    writes = mapping(template, "data") or any(dig(s, "target") in (None, "Data") for s in sources)
     if not writes or not (items(manifest, "spec", "data") or items(manifest, "spec", "dataFrom")):
         return False
-    texts = [*_texts(manifest, _TEMPLATE)]
+    texts = [*_template_texts(manifest, _TEMPLATE)]
     return not any(sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$")
 
 
-def _fields(text: str) -> Iterator[str]:
+def _field_names(text: str) -> Iterator[str]:
     for body in _actions(text):
         for part in _FIELD.finditer(_unquoted(body)):
             yield part["name"].rstrip("-")
@@ -166,13 +166,13 @@ def _unquoted(body: str) -> str:
     return "".join(kept)
 
 
-def _fetched(manifest: Object | None) -> frozenset[str]:
+def _fetched_keys(manifest: Object | None) -> frozenset[str]:
     return frozenset(
         str(dig(entry, "secretKey")) for entry in items(manifest, "spec", "data") if dig(entry, "secretKey")
     )
 
 
-def _texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
+def _template_texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
     """Pointer and text of every template in the manifest itself."""
     template = mapping(manifest, *base.split("/")[1:])
     places: list[tuple[str, Mapping[str, Json]]] = [("/data", mapping(template, "data"))]
@@ -184,30 +184,30 @@ def _texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
             yield f"{base}/templateFrom/{index}/literal", literal
 
 
-def of_target(manifest: Object | None) -> tuple[Misread, ...]:
-    """`misread` of the template for the Secret; empty without such a template."""
-    return misread(manifest) if es.creation_policy(manifest) != "None" else ()
+def target_misreads(manifest: Object | None) -> tuple[Misread, ...]:
+    """`misread_names` of the template for the Secret; empty without such a template."""
+    return misread_names(manifest) if es.creation_policy(manifest) != "None" else ()
 
 
 def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix, ...]:
     """Fixes for parts that Go cannot parse. They do not repeat the templates' texts, since those are next to masked passwords."""
-    lines = [f"{each.pointer}: {each.right} for {each.written}" for each in found]
+    lines = [f"{each.pointer}: {each.correction} for {each.written}" for each in found]
     first = found[0]
     plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"
-    how = [
+    instructions = [
         "As an argument of a function it is in parentheses; in a Helm chart the whole action is in {{ `...` }}.",
         f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
     ]
     if first.escape:
-        how = ["Or put the text in back quotes, where a backslash is a plain sign."]
+        instructions = ["Or put the text in back quotes, where a backslash is a plain sign."]
     return (
         Fix(
-            f"Write {first.right} for {first.written}",
+            f"Write {first.correction} for {first.written}",
             "manifest",
             f"{resource.kind} {resource.namespace}/{resource.name}",
             Edit(
                 "text",
-                "\n".join([*lines, *how]),
+                "\n".join([*lines, *instructions]),
             ),
         ),
     )

@@ -30,7 +30,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         return
     served = {_unversioned(v) for v in fleet.api_versions(app.cluster) if v.count("/") > 1}
     for short, kinds in load(__package__, "short_names.yaml").items():
-        found = [k["full"] for k in kinds if (k["kind"] in served if served else _managed(fleet, app.cluster, k))]
+        found = [k["full"] for k in kinds if (k["kind"] in served if served else _is_managed(fleet, app.cluster, k))]
         if len(found) > 1:
             yield Fact(f"{app.cluster}|{short}", app.ref, {"cluster": app.cluster, "short": short, "full": found})
 
@@ -40,7 +40,7 @@ def _unversioned(served: str) -> str:
     return f"{group}/{kind}"
 
 
-def _managed(fleet: Fleet, cluster: str, known: Object) -> bool:
+def _is_managed(fleet: Fleet, cluster: str, known: Object) -> bool:
     """Whether an application manages an object of the kind, or its CRD; for an account that may not see the cluster's kinds."""
     group, _, kind = known["kind"].partition("/")
     crd = ResourceKey(cluster, "apiextensions.k8s.io", "CustomResourceDefinition", "", known["full"])

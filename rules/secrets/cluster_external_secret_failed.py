@@ -48,7 +48,7 @@ from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._sync_error_texts import clean
+from ._sync_error_texts import cleaned_text
 
 TAKEN = "already exists in namespace"
 UNSAID = ("could not create or update ExternalSecret", "controller reference", "controller owner reference")
@@ -61,18 +61,18 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         for each in items(resource.live, "status", "failedNamespaces"):
             spec = {"spec": mapping(resource.live, "spec", "externalSecretSpec")}
-            yield from stores.wants_of(app, fleet, spec, str(dig(each, "namespace") or ""))
+            yield from stores.store_wants(app, fleet, spec, str(dig(each, "namespace") or ""))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterExternalSecret with a failed namespace."""
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         failed = [f for f in items(resource.live, "status", "failedNamespaces") if isinstance(f, dict)]
-        if (failed or _bad(resource)) and not es.deleting(resource):
+        if (failed or _has_failed(resource)) and not es.is_deleting(resource):
             yield _finding(app, fleet, resource, failed)
 
 
-def _bad(resource: Resource) -> bool:
+def _has_failed(resource: Resource) -> bool:
     """Ready=False (v0.9.5 and later), or the last condition of older operators."""
     last = next(iter(reversed(items(resource.live, "status", "conditions"))), None)
     kind, status = dig(last, "type"), dig(last, "status")
@@ -90,40 +90,42 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
     every = {*spaces, *(str(each) for each in items(resource.live, "status", "provisionedNamespaces"))}
     count = f"{len(spaces)} of {len(every)} namespaces" if len(every) > 1 else "its only namespace"
     where = f"in {count}" if failed else "in its namespaces"
-    foreign = _foreign(app, fleet, name, spaces)
+    foreign = _foreign_owners(app, fleet, name, spaces)
     waits = resource.health.status == "Progressing"
-    said = telling(clean(str(failed[0].get("reason") or "no reason is given")) if failed else _message(resource), 8)
-    why = f'an ExternalSecret "{name}" of another owner is there' if foreign else f'"{said}"'
+    reason = telling(
+        cleaned_text(str(failed[0].get("reason") or "no reason is given")) if failed else _message(resource), 8
+    )
+    why = f'an ExternalSecret "{name}" of another owner is there' if foreign else f'"{reason}"'
     version = version_of(app, fleet)
-    bug = None if foreign else _bug(failed, version)
+    bug = None if foreign else _operator_bug(failed, version)
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
     return Finding(
         message=f'{resource.id} makes no Secret "{secret}" {where}: {why}.',
         at=Location(app.ref, resource.id),
         severity="info" if ending else None,
         evidence=(
-            *(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
+            *(f"failedNamespaces: {f.get('namespace')}: {cleaned_text(str(f.get('reason') or ''))}" for f in failed),
             *(f"condition: {_message(resource)}" for _ in range(not failed)),
-            *_taken(name, foreign),
+            *_foreign_owner_lines(name, foreign),
             *((f"of operator {version}: {bug['says']} (external-secrets issue {bug['issue']})",) if bug else ()),
             *(("Argo CD's health check knows no failure of this kind and stays Progressing",) if waits else ()),
         ),
         related=tuple(Related(owner, key, "", "owner") for owner, key in foreign.values()),
-        fixes=() if ending else (_mended(bug),) if bug else tuple(_fixes(resource, name, failed, tuple(foreign))),
+        fixes=() if ending else (_upgrade_fix(bug),) if bug else tuple(_fixes(resource, name, failed, tuple(foreign))),
         follows=(Follows.finding("eso-known-bug", resource.id),) if bug else (),
-        explains=es.consequences(app, resource.id),
+        explains=es.health_consequences(app, resource.id),
     )
 
 
-def _bug(failed: list[Json], version: OperatorVersion) -> Object | None:
+def _operator_bug(failed: list[Json], version: OperatorVersion) -> Object | None:
     """The operator's own bug behind such a reason: the existing object is its own, and its deletion would delete Secrets."""
     bugs = (b for b in load(__package__, "version_bugs.yaml") if "ClusterExternalSecret" in b.get("kinds", ()))
-    reasons = [clean(str(dig(f, "reason") or "")) for f in failed]
+    reasons = [cleaned_text(str(dig(f, "reason") or "")) for f in failed]
     fits = (b for b in bugs if possible(version, b) and any(re.search(b["match"], reason) for reason in reasons))
     return next(fits, None)
 
 
-def _mended(bug: Object) -> Fix:
+def _upgrade_fix(bug: Object) -> Fix:
     return Fix(
         f"Upgrade External Secrets to {bug['fix']} or later",
         "operator",
@@ -132,31 +134,31 @@ def _mended(bug: Object) -> Fix:
     )
 
 
-def _foreign(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:
+def _foreign_owners(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:
     """By failed namespace: the ExternalSecret of that name that an application has there, so that it is not the operator's."""
     found = {}
     for namespace in spaces:
-        there = ResourceId(es.GROUP, "ExternalSecret", namespace, name, cluster=app.cluster)
-        for owner in fleet.owners(there.key)[:1]:
-            found[namespace] = (owner, there)
+        conflicting = ResourceId(es.GROUP, "ExternalSecret", namespace, name, cluster=app.cluster)
+        for owner in fleet.owners(conflicting.key)[:1]:
+            found[namespace] = (owner, conflicting)
     return found
 
 
-def _taken(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> Iterator[str]:
+def _foreign_owner_lines(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> Iterator[str]:
     for namespace, (owner, _) in foreign.items():
         yield f"ExternalSecret {namespace}/{name} is of application {owner}"
 
 
 def _message(resource: Resource) -> str:
     last = next(iter(reversed(items(resource.live, "status", "conditions"))), None)
-    return clean(str(dig(last, "message") or "no namespace is named"))
+    return cleaned_text(str(dig(last, "message") or "no namespace is named"))
 
 
 def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str, ...]) -> Iterator[Fix]:
     retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite   # v0.20 and later'
     namespaces = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
     taken = tuple(dict.fromkeys((*namespaces, *foreign)))
-    open_ = tuple(
+    unclaimed = tuple(
         dict.fromkeys(
             str(f.get("namespace"))
             for f in failed
@@ -165,24 +167,24 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
     )
     if taken:
         lines = [f"kubectl -n {sh(ns)} delete {es.FULL_NAME} {sh(name)}   # or rename it in Git" for ns in taken]
-        alone = len(taken) == 1 and not foreign
-        there = ResourceId(es.GROUP, "ExternalSecret", taken[0], name, cluster=resource.id.cluster)
+        is_only_one = len(taken) == 1 and not foreign
+        conflicting = ResourceId(es.GROUP, "ExternalSecret", taken[0], name, cluster=resource.id.cluster)
         yield Fix(
             f'Rename or delete the ExternalSecret "{name}" that is in the way',
             "live",
             ", ".join(f"namespace {ns}" for ns in taken),
             Edit("command", "\n".join([*lines, retry])),
             "deleting an ExternalSecret deletes the Secret that it owns; the new one makes it again",
-            resource=there if alone else None,
-            plays=GONE if alone else None,
+            resource=conflicting if is_only_one else None,
+            plays=GONE if is_only_one else None,
         )
-    if open_:
+    if unclaimed:
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
-        lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in open_]
+        lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in unclaimed]
         yield Fix(
             f'Look for an ExternalSecret "{name}" there that it does not own',
             "live",
-            ", ".join(f"namespace {ns}" for ns in open_),
+            ", ".join(f"namespace {ns}" for ns in unclaimed),
             Edit(
                 "command",
                 "\n".join(
@@ -191,7 +193,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             ),
             "none there: a webhook, a quota or a missing right refuses it, which the operator's log names",
         )
-    if taken or open_:
+    if taken or unclaimed:
         edit = Edit("json-patch", set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))
         yield Fix(
             "Give the generated ExternalSecrets another name",
@@ -201,7 +203,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             "the old ones are removed, with their Secrets",
             effects=("deletes",),
         )
-    if len({*taken, *open_}) < len({str(f.get("namespace")) for f in failed}) or not failed:
+    if len({*taken, *unclaimed}) < len({str(f.get("namespace")) for f in failed}) or not failed:
         yield Fix(
             "Remove the cause that the reasons name, then retry",
             "live",

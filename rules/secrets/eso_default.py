@@ -53,13 +53,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             found = [
                 (c, entry)
                 for c in resource.changes
-                if (entry := _default(c)) is not None and not git_moved(app, resource, c)
+                if (entry := _default_entry(c)) is not None and not git_moved(app, resource, c)
             ]
             if found:
                 yield _finding(app, fleet, resource, [c for c, _ in found], [e for _, e in found])
 
 
-def _default(change: Change) -> Object | None:
+def _default_entry(change: Change) -> Object | None:
     if change.desired is not MISSING:
         return None
     tokens = [t for t in split_pointer(change.pointer) if index_of(t) is None]
@@ -77,15 +77,15 @@ def _finding(
     fields = ", ".join(sorted({str(e["field"]) for e in entries}))
     version = version_of(app, fleet)
     return Finding(
-        message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode(app)} shows "
+        message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode_text(app)} shows "
         f"{'them' if len(entries) > 1 else 'it'} as drift forever.",
-        at=Location(app.ref, resource.id, _common([c.pointer for c in changes])),
+        at=Location(app.ref, resource.id, _common_pointer([c.pointer for c in changes])),
         evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
         fixes=(
-            _written(resource, changes),
-            _server_side(app),
-            *_upgrade(entries),
-            _ignored(app, resource, changes),
+            _write_fix(resource, changes),
+            _server_side_fix(app),
+            *_upgrade_fixes(entries),
+            _ignore_fix(app, resource, changes),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
         follows=(
@@ -98,11 +98,11 @@ def _finding(
     )
 
 
-def _mode(app: App) -> str:
+def _mode_text(app: App) -> str:
     return "server-side apply" if "ServerSideApply=true" in app.sync_options else "the comparison"
 
 
-def _common(pointers: Sequence[str]) -> str:
+def _common_pointer(pointers: Sequence[str]) -> str:
     """The deepest place that contains all differences; a single entry of a list if all are in it."""
     paths = [split_pointer(p)[:-1] for p in pointers]
     shared = []
@@ -113,11 +113,11 @@ def _common(pointers: Sequence[str]) -> str:
     return join_pointer(*shared)
 
 
-def _upgrade(entries: Sequence[Object]) -> tuple[Fix, ...]:
-    gone = [str(e["gone"]) for e in entries if e.get("gone")]
-    if len(gone) < len(entries):
+def _upgrade_fixes(entries: Sequence[Object]) -> tuple[Fix, ...]:
+    fixed_versions = [str(e["gone"]) for e in entries if e.get("gone")]
+    if len(fixed_versions) < len(entries):
         return ()
-    version = max(gone, key=parse)
+    version = max(fixed_versions, key=parse)
     text = f"From {version} on the CRDs write these defaults no longer. On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
     return (
         Fix(
@@ -130,7 +130,7 @@ def _upgrade(entries: Sequence[Object]) -> tuple[Fix, ...]:
     )
 
 
-def _written(resource: Resource, changes: Sequence[Change]) -> Fix:
+def _write_fix(resource: Resource, changes: Sequence[Change]) -> Fix:
     operations = [{"op": "add", "path": c.pointer, "value": c.live} for c in changes]
     return Fix(
         "Write the defaults in Git",
@@ -142,7 +142,7 @@ def _written(resource: Resource, changes: Sequence[Change]) -> Fix:
     )
 
 
-def _server_side(app: App) -> Fix:
+def _server_side_fix(app: App) -> Fix:
     return Fix(
         "Compare on the server, which knows the defaults",
         "application",
@@ -153,8 +153,8 @@ def _server_side(app: App) -> Fix:
     )
 
 
-def _ignored(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
-    paths = sorted({"." + ".".join(_jq(c.pointer)) for c in changes})
+def _ignore_fix(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
+    paths = sorted({"." + ".".join(_jq_steps(c.pointer)) for c in changes})
     entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
     return Fix(
         "Ignore these fields",
@@ -165,7 +165,7 @@ def _ignored(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
     )
 
 
-def _jq(pointer: str) -> list[str]:
+def _jq_steps(pointer: str) -> list[str]:
     parts: list[str] = []
     for token in split_pointer(pointer):
         if index_of(token) is not None and parts:

@@ -29,23 +29,23 @@ from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._own_webhook import own_webhook
+from ._own_webhook import own_webhook_findings
 from ._store_hints import foreign_vault
-from ._sync_error_texts import clean, warnings
+from ._sync_error_texts import cleaned_text, current_warnings
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events and stores of failed objects, which the rules about failures request as well."""
-    for resource in _objects(app):
-        if es.ready(resource.live).get("status") == "False":
+    for resource in _operator_objects(app):
+        if es.ready_condition(resource.live).get("status") == "False":
             yield Want("events", resource.id, resource.uid)
-            yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+            yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Findings for the bugs with a matching version and symptom."""
-    yield from own_webhook(app)
-    found = tuple(_objects(app))
+    yield from own_webhook_findings(app)
+    found = tuple(_operator_objects(app))
     if not found:
         return
     version = version_of(app, fleet)
@@ -55,12 +55,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield from _SIGNS[bug["sign"]](app, fleet, resource, bug, version)
 
 
-def _objects(app: App) -> Iterator[Resource]:
+def _operator_objects(app: App) -> Iterator[Resource]:
     for kind in es.WRITTEN_BY_OPERATOR:
         yield from app.of_kind(kind, es.GROUP)
 
 
-def _upgrade(bug: Object, version: OperatorVersion) -> Fix:
+def _upgrade_fix(bug: Object, version: OperatorVersion) -> Fix:
     have = f"the operator is {version}"
     return Fix(
         f"Upgrade External Secrets to {bug['fix']} or later",
@@ -72,7 +72,7 @@ def _upgrade(bug: Object, version: OperatorVersion) -> Fix:
     )
 
 
-def _respelled(resource: Resource) -> Change | None:
+def _respelled_interval(resource: Resource) -> Change | None:
     """The change of refreshInterval if both sides mean the same in different spellings."""
     for change in resource.changes:
         if change.pointer == "/spec/refreshInterval":
@@ -82,8 +82,10 @@ def _respelled(resource: Resource) -> Change | None:
     return None
 
 
-def _interval(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
-    change = _respelled(resource)
+def _interval_findings(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
+    change = _respelled_interval(resource)
     if (
         change is None
         or change.writer is None
@@ -93,8 +95,10 @@ def _interval(app: App, fleet: Fleet, resource: Resource, bug: Object, version: 
     yield _interval_finding(app, resource, bug, version, change)
 
 
-def _converted(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
-    change = _respelled(resource)
+def _conversion_findings(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
+    change = _respelled_interval(resource)
     if change is not None and (resource.desired or {}).get("apiVersion") == f"{es.GROUP}/v1alpha1":
         yield _interval_finding(app, resource, bug, version, change)
 
@@ -111,43 +115,48 @@ def _interval_finding(app: App, resource: Resource, bug: Object, version: Operat
         ),
         fixes=(
             Fix("Write the operator's spelling in Git", "manifest", str(resource.id), edit, safe=True),
-            _upgrade(bug, version),
+            _upgrade_fix(bug, version),
         ),
         explains=(Symptom.change(resource.id, change.pointer),),
     )
 
 
-def _foreign_vault(
+def _foreign_vault_findings(
     app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
 ) -> Iterator[Finding]:
-    if es.ready(resource.live).get("status") != "False":
+    if es.ready_condition(resource.live).get("status") != "False":
         return
     text = next(
-        (clean(e.message) for e in warnings(app, resource)), clean(str(es.ready(resource.live).get("message") or ""))
+        (cleaned_text(e.message) for e in current_warnings(app, resource)),
+        cleaned_text(str(es.ready_condition(resource.live).get("message") or "")),
     )
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
         found = foreign_vault(store, text) if store.provider == bug["provider"] else None
         if found is not None:
-            yield _comment(
+            yield _bug_finding(
                 app, resource, bug, version, f'searched the vault "{found[0]}", not its store\'s "{found[1]}"'
             )
 
 
-def _no_secret(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+def _missing_secret_findings(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
     secret = es.target_name(resource.live)
-    synced = es.ready(resource.live).get("status") == "True" and es.creation_policy(resource.live) == "Owner"
+    synced = es.ready_condition(resource.live).get("status") == "True" and es.creation_policy(resource.live) == "Owner"
     if (
         synced
         and app.nodes
         and not any((n.id.kind, n.id.namespace, n.id.name) == ("Secret", resource.namespace, secret) for n in app.nodes)
     ):
-        yield _comment(app, resource, bug, version, f'is Ready=True without its Secret "{secret}"')
+        yield _bug_finding(app, resource, bug, version, f'is Ready=True without its Secret "{secret}"')
 
 
-def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+def _overdue_findings(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
     last = parse_time(dig(resource.live, "status", "refreshTime"))
-    every = es.interval(resource.live)
+    every = es.refresh_interval(resource.live)
     if (
         last is None
         or es.refresh_policy(resource.live) != "Periodic"
@@ -155,36 +164,40 @@ def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: O
         or es.spec_of(resource.live).get("syncWindows")
     ):
         return
-    if es.ready(resource.live).get("status") == "True" and es.seen_at(app) - last > 2 * every + timedelta(minutes=10):
-        yield _comment(app, resource, bug, version, f"was last refreshed {last:%Y-%m-%d %H:%M}Z")
+    if es.ready_condition(resource.live).get("status") == "True" and es.seen_at(app) - last > 2 * every + timedelta(
+        minutes=10
+    ):
+        yield _bug_finding(app, resource, bug, version, f"was last refreshed {last:%Y-%m-%d %H:%M}Z")
 
 
-def _error_text(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+def _error_text_findings(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
     failed = (str(dig(f, "reason") or "") for f in items(resource.live, "status", "failedNamespaces"))
-    ready = es.ready(resource.live)
-    messages = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
+    ready = es.ready_condition(resource.live)
+    messages = [e.message for e in current_warnings(app, resource)] if ready.get("status") == "False" else []
     texts = (*messages[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
-    if any(re.search(bug["match"], clean(text)) for text in texts):
-        yield _comment(app, resource, bug, version, "fails by a bug of its operator")
+    if any(re.search(bug["match"], cleaned_text(text)) for text in texts):
+        yield _bug_finding(app, resource, bug, version, "fails by a bug of its operator")
 
 
-def _comment(app: App, resource: Resource, bug: Object, version: OperatorVersion, what: str) -> Finding:
+def _bug_finding(app: App, resource: Resource, bug: Object, version: OperatorVersion, what: str) -> Finding:
     return Finding(
         message=f"{resource.id} {what}: {bug['says']}.",
         at=Location(app.ref, resource.id),
         confidence="likely" if bug.get("certain_version") or version.known else "possible",
         evidence=(f"the operator is {version}", f"external-secrets issue {bug['issue']}"),
-        fixes=(_upgrade(bug, version),),
+        fixes=(_upgrade_fix(bug, version),),
     )
 
 
 _SIGNS = {
-    "interval-rewritten": _interval,
-    "interval-converted": _converted,
-    "foreign-vault": _foreign_vault,
-    "no-secret": _no_secret,
-    "refresh-overdue": _overdue,
-    "error-text": _error_text,
+    "interval-rewritten": _interval_findings,
+    "interval-converted": _conversion_findings,
+    "foreign-vault": _foreign_vault_findings,
+    "no-secret": _missing_secret_findings,
+    "refresh-overdue": _overdue_findings,
+    "error-text": _error_text_findings,
 }
 
 RULE = Rule(

@@ -27,7 +27,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object whose Secret can lose data that way; a generator has no key to lose."""
     for found in es.declared(app):
         resource, policy = found.resource, es.deletion_policy(found.manifest)
-        if policy not in ("Delete", "Merge") or es.generated_only(found.manifest):
+        if policy not in ("Delete", "Merge") or es.is_generated_only(found.manifest):
             continue
         target, place = es.target_text(found.manifest), found.pointer("/spec/target/deletionPolicy")
         lost = f"deletes {target}" if policy == "Delete" else f"takes its data from {target}"

@@ -56,18 +56,18 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "id": to_builtins(resource.id),
             "policy": policy,
             "keys": sorted(es.written_keys(manifest)),
-            "name": (name := _another_name(app, fleet, resource, secret)),
+            "name": (name := _free_secret_name(app, fleet, resource, secret)),
             "rename": found.set("/spec/target/name", name),
             "owns": policy == "Owner" and _owner_of(app, resource.namespace, secret) == resource.name,
-            "failed": resource.kind == "ExternalSecret" and es.ready(resource.live).get("status") == "False",
+            "failed": resource.kind == "ExternalSecret" and es.ready_condition(resource.live).get("status") == "False",
             "v1": str(manifest.get("apiVersion")) == f"{es.GROUP}/v1",
             "place": found.pointer("/spec/target/name"),
             "secret": secret,
         }
         for namespace in _namespaces(app, fleet, resource):
-            yield Fact(_key(app, namespace, secret), app.ref, data, about=resource.key)
+            yield Fact(_join_key(app, namespace, secret), app.ref, data, about=resource.key)
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
-        if resource.any and not es.leaving(app, resource):
+        if resource.any and not es.is_leaving(app, resource):
             data = {
                 "id": to_builtins(resource.id),
                 "policy": OLD,
@@ -80,7 +80,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "place": "/metadata/name",
                 "secret": resource.name,
             }
-            yield Fact(_key(app, resource.namespace, resource.name), app.ref, data)
+            yield Fact(_join_key(app, resource.namespace, resource.name), app.ref, data)
 
 
 def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
@@ -89,39 +89,39 @@ def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
         yield resource.namespace
         return
     namespaces = {key.namespace for key in fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")}
-    held = (str(n) for n in items(resource.live, "status", "provisionedNamespaces"))
-    yield from (namespace for namespace in held if namespace in namespaces)
+    provisioned = (str(n) for n in items(resource.live, "status", "provisionedNamespaces"))
+    yield from (namespace for namespace in provisioned if namespace in namespaces)
 
 
-def _key(app: App, namespace: str, secret: str) -> str:
+def _join_key(app: App, namespace: str, secret: str) -> str:
     return "|".join((app.cluster, namespace, secret))
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for each contested Secret."""
-    contested = [f for f in facts if any(_clash(f.data, g.data) for g in facts if g is not f)]
+    contested = [f for f in facts if any(_do_clash(f.data, g.data) for g in facts if g is not f)]
     if not contested:
         return
     ordered = sorted(
         contested,
-        key=lambda f: (f.data["policy"] == OLD, not f.data["failed"], _prefers_own(f.data), f.data["id"]["name"]),
+        key=lambda f: (f.data["policy"] == OLD, not f.data["failed"], _has_own_name(f.data), f.data["id"]["name"]),
     )
-    second = max((f for f in ordered if f.data["policy"] != OLD), key=_second_rank, default=None)
+    second = max((f for f in ordered if f.data["policy"] != OLD), key=_rename_order, default=None)
     if second is None:
         return  # two old ones with the Secret's name are one object in two applications
     others = [f for f in ordered if f is not second]
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
-    names = " and ".join(_called(f.data) for f in others)
+    names = " and ".join(_object_text(f.data) for f in others)
     name = second.data["name"]
     edit = Edit("json-patch", second.data["rename"])
-    mine = second.data
-    deletes = mine["policy"] == "Owner" and not mine["failed"] and not any(f.data["owns"] for f in others)
+    second_data = second.data
+    deletes = second_data["policy"] == "Owner" and not second_data["failed"] and not any(f.data["owns"] for f in others)
     yield Finding(
-        message=f'{ident} and {names} both write Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
+        message=f'{ident} and {names} both write Secret "{secret}": {_clash_reason([second.data, *(f.data for f in others)])}.',
         at=Location(second.app, ident, second.data["place"]),
         evidence=tuple(
-            f"{_called(f.data)}: creationPolicy {f.data['policy']}"
+            f"{_object_text(f.data)}: creationPolicy {f.data['policy']}"
             for f in (second, *others)
             if f.data["policy"] != OLD
         ),
@@ -133,7 +133,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 str(ident),
                 edit,
                 "move the workloads that need these keys to the new Secret"
-                + (_deleted(others, secret) if deletes else ""),
+                + (_deletion_text(others, secret) if deletes else ""),
                 unverified=_RESTS_ON,
                 effects=("deletes", "needs-force-sync") if deletes else (),
             ),
@@ -152,27 +152,27 @@ _RESTS_ON = (
 )
 
 
-def _deleted(others: Sequence[Fact], secret: str) -> str:
+def _deletion_text(others: Sequence[Fact], secret: str) -> str:
     """The fate of the Secret if the renamed ExternalSecret is its owner (deleteOrphanedSecrets of External Secrets)."""
     ids = [ResourceId(**f.data["id"]) for f in others if f.data["policy"] != OLD]
-    again = [f"`{es.force_sync(f'{i.kind.lower()}s.{i.group}', i.namespace, i.name)}`" for i in ids]
-    then = f": {enumerated(again)} makes it again" if again else ""
+    sync_commands = [f"`{es.force_sync(f'{i.kind.lower()}s.{i.group}', i.namespace, i.name)}`" for i in ids]
+    then = f": {enumerated(sync_commands)} makes it again" if sync_commands else ""
     return f'; where it owns "{secret}", External Secrets deletes that one when the name changes{then}'
 
 
-def _second_rank(fact: Fact) -> tuple[bool, bool, bool, bool, str]:
+def _rename_order(fact: Fact) -> tuple[bool, bool, bool, bool, str]:
     """Sort key for the one to rename: the failed one, else one of a single namespace, else not the owner, whose Secret would be deleted, else
     one whose own name differs from the Secret's."""
     data = fact.data
     single = data["id"]["kind"] == "ExternalSecret"
-    return bool(data["failed"]), single, not data["owns"], not _prefers_own(data), str(data["id"]["name"])
+    return bool(data["failed"]), single, not data["owns"], not _has_own_name(data), str(data["id"]["name"])
 
 
-def _prefers_own(data: Any) -> bool:
+def _has_own_name(data: Any) -> bool:
     return bool(data["id"]["name"] == data["secret"])
 
 
-def _clash(one: Any, other: Any) -> bool:
+def _do_clash(one: Any, other: Any) -> bool:
     if all(one["id"][part] == other["id"][part] for part in ("group", "kind", "name")):
         return False  # one object in two applications is another fault
     policies = {one["policy"], other["policy"]}
@@ -185,7 +185,7 @@ def _clash(one: Any, other: Any) -> bool:
     return bool(set(one["keys"]) & set(other["keys"])) and "Orphan" not in policies
 
 
-def _why(all_data: Sequence[Any]) -> str:
+def _clash_reason(all_data: Sequence[Any]) -> str:
     policies = [d["policy"] for d in all_data]
     if OLD in policies:
         return "each takes it back from the other"
@@ -196,27 +196,27 @@ def _why(all_data: Sequence[Any]) -> str:
     return "each refresh overwrites the other's values"
 
 
-def _called(data: Any) -> str:
+def _object_text(data: Any) -> str:
     ident = ResourceId(**data["id"])
     return (
         f"kubernetes-client.io ExternalSecret {ident.namespace}/{ident.name}" if data["policy"] == OLD else str(ident)
     )
 
 
-def _another_name(app: App, fleet: Fleet, resource: Resource, secret: str) -> str:
+def _free_secret_name(app: App, fleet: Fleet, resource: Resource, secret: str) -> str:
     """Another name for the ExternalSecret's Secret: its own name, unless that is the present one or a known Secret's."""
     key = ResourceKey(app.cluster, "", "Secret", resource.namespace, resource.name)
-    taken = fleet.owners(key) or any(n.id.name == resource.name for n in _secrets(app, resource.namespace))
+    taken = fleet.owners(key) or any(n.id.name == resource.name for n in _secrets_in_tree(app, resource.namespace))
     return resource.name if resource.name != secret and not taken else f"{resource.name}-eso"
 
 
-def _secrets(app: App, namespace: str) -> Iterator[Node]:
+def _secrets_in_tree(app: App, namespace: str) -> Iterator[Node]:
     return (n for n in app.nodes_of("Secret", "") if n.id.namespace == namespace)
 
 
 def _owner_of(app: App, namespace: str, secret: str) -> str:
     """The ExternalSecret that owns the live Secret, by this application's tree."""
-    owners = (o for n in _secrets(app, namespace) if n.id.name == secret for o in n.owners)
+    owners = (o for n in _secrets_in_tree(app, namespace) if n.id.name == secret for o in n.owners)
     return next((o.name for o in owners if o.kind == "ExternalSecret"), "")
 
 

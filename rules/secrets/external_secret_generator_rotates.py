@@ -28,24 +28,24 @@ from argolint.values.knowledge import load
 from . import _external_secret as es
 
 
-def _cluster_generator(app: App, name: str) -> ResourceId:
+def _cluster_generator_id(app: App, name: str) -> ResourceId:
     return ResourceId(es.GENERATORS, "ClusterGenerator", "", name, cluster=app.cluster)
 
 
-def _drawing(app: App) -> Iterator[es.Declared]:
+def _rotating_external_secrets(app: App) -> Iterator[es.Declared]:
     """ExternalSecrets that may use a generator more than once and write its value."""
     for found in es.declared(app):
         manifest = found.manifest
-        again = es.refresh_policy(manifest) in ("Periodic", "OnChange") and not es.keeps_first_value(manifest)
-        if again and es.generator_refs(manifest):
+        is_repeated = es.refresh_policy(manifest) in ("Periodic", "OnChange") and not es.keeps_first_value(manifest)
+        if is_repeated and es.generator_refs(manifest):
             yield found
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """ClusterGenerators of other applications: only they show what they generate."""
-    for found in _drawing(app):
+    for found in _rotating_external_secrets(app):
         for kind, name, _ in es.generator_refs(found.manifest):
-            wanted = _cluster_generator(app, name)
+            wanted = _cluster_generator_id(app, name)
             if kind == "ClusterGenerator" and app.resource(wanted.key) is None:
                 yield from (Want("peer", wanted, app=owner) for owner in fleet.owners(wanted.key)[:1])
 
@@ -53,13 +53,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that uses a random generator repeatedly."""
     random = load(__package__, "generators.yaml")["random"]
-    drawing = tuple(_drawing(app))
+    drawing = tuple(_rotating_external_secrets(app))
     # since v0.11 interval 0 stops every refresh, also after a label change
     old = bool(drawing) and version_of(app, fleet).at_least("v0.11.0") is False
     for found in drawing:
         manifest = found.manifest
         periodic = es.refresh_policy(manifest) == "Periodic"
-        timed = periodic and es.interval(manifest) > timedelta()
+        timed = periodic and es.refresh_interval(manifest) > timedelta()
         if periodic and not timed and not old:
             continue
         for kind, name, pointer in es.generator_refs(manifest):
@@ -72,7 +72,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 message=f'{found.resource.id} draws a new value from {kind} "{name}" {when}, so whatever knows the old one breaks.',
                 at=Location(app.ref, found.resource.id, found.pointer(place)),
                 evidence=(f"it draws {every}at each change of its labels and annotations",),
-                fixes=(_once(found),),
+                fixes=(_generate_once_fix(found),),
             )
             break
 
@@ -80,14 +80,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _generator_kind(app: App, fleet: Fleet, kind: str, name: str) -> str:
     if kind != "ClusterGenerator":
         return kind
-    wanted = _cluster_generator(app, name)
+    wanted = _cluster_generator_id(app, name)
     found = app.resource(wanted.key)
     for owner in fleet.owners(wanted.key)[:1]:
         found = found or app.evidence.get(Want("peer", wanted, app=owner))
     return str(dig(found.any if found else None, "spec", "kind") or "")
 
 
-def _once(found: es.Declared) -> Fix:
+def _generate_once_fix(found: es.Declared) -> Fix:
     immutable = found.set("/spec/target/immutable", True)
     if str(found.manifest.get("apiVersion")) == f"{es.GROUP}/v1":
         title = "Generate once: refreshPolicy CreatedOnce and an immutable Secret"

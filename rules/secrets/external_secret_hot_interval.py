@@ -25,7 +25,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Want
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._refresh_cost import a_month, calls_per_refresh, cost_of, load_of_store, price
+from ._refresh_cost import calls_per_month, calls_per_refresh, cost_of, price_text, store_load_lines
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Options:
     below_minutes: int = 5
 
 
-def _hot(app: App, options: Options) -> Iterator[es.Declared]:
+def _frequent_external_secrets(app: App, options: Options) -> Iterator[es.Declared]:
     for found in es.declared(app):
-        every = es.interval(found.manifest)
+        every = es.refresh_interval(found.manifest)
         periodic = es.refresh_policy(found.manifest) == "Periodic"
         if periodic and timedelta() < every < timedelta(minutes=options.below_minutes):
             yield found
@@ -45,26 +45,26 @@ def _hot(app: App, options: Options) -> Iterator[es.Declared]:
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The stores of such ExternalSecrets, if another application manages them: they name the provider."""
-    for found in _hot(app, options):
-        yield from stores.wants_of(app, fleet, found.manifest, found.resource.namespace)
+    for found in _frequent_external_secrets(app, options):
+        yield from stores.store_wants(app, fleet, found.manifest, found.resource.namespace)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret that refreshes more often than the option allows."""
-    for found in _hot(app, options):
+    for found in _frequent_external_secrets(app, options):
         resource, manifest = found.resource, found.manifest
         cost = cost_of(app, fleet, manifest, resource.namespace)
         each = calls_per_refresh(manifest, cost)
         calls = each * found.copies
-        now, hourly = a_month(calls, es.interval(manifest)), a_month(calls, es.ONE_HOUR)
+        now, hourly = calls_per_month(calls, es.refresh_interval(manifest)), calls_per_month(calls, es.ONE_HOUR)
         yield Finding(
             message=f"{resource.id} refreshes every {es.spec_of(manifest).get('refreshInterval')}: about {now:,} calls a "
-            f"month to {cost['title']}{price(now, cost)}, where 1h would make {hourly:,}.",
+            f"month to {cost['title']}{price_text(now, cost)}, where 1h would make {hourly:,}.",
             at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
             evidence=(
                 f"{each} calls a refresh",
                 *((f"in {found.copies} namespaces",) if found.copies > 1 else ()),
-                *load_of_store(app, fleet, manifest, resource.namespace),
+                *store_load_lines(app, fleet, manifest, resource.namespace),
             ),
             fixes=(
                 Fix(

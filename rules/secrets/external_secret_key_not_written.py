@@ -23,38 +23,38 @@ from argolint.values import dig, enumerated, items, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
 from . import _external_secret as es
-from ._rewrite import form_of, may_become
+from ._rewrite import may_rewrite_to, rewrite_affixes
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key that a workload reads without success."""
-    made = _made(app)
+    made = _writers_by_secret(app)
     if not made:
         return
     for workload in app.resources:
         if workload.extra or workload.hook:
             continue
-        seen: set[tuple[str, str]] = set()
-        for pointer, secret, key in _read(workload):
+        reported: set[tuple[str, str]] = set()
+        for pointer, secret, key in _read_keys(workload):
             writer = made.get((workload.namespace, secret))
-            if writer is None or (secret, key) in seen or _may_write(writer, key):
+            if writer is None or (secret, key) in reported or _may_write(writer, key):
                 continue
-            seen.add((secret, key))
+            reported.add((secret, key))
             yield _finding(app, workload, pointer, secret, key, writer)
 
 
-def _made(app: App) -> dict[tuple[str, str], Resource]:
+def _writers_by_secret(app: App) -> dict[tuple[str, str], Resource]:
     """(namespace, Secret) -> the only ExternalSecret that makes it, if its manifest shows all keys."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in es.external_secrets(app):
-        if resource.any and not es.leaving(app, resource):
+        if resource.any and not es.is_leaving(app, resource):
             found.setdefault((resource.namespace, es.target_name(resource.any)), []).append(resource)
     return {
         place: makers[0]
         for place, makers in found.items()
         if len(makers) == 1
         and es.creation_policy(makers[0].any) == "Owner"
-        and _is_known(makers[0])
+        and _are_keys_known(makers[0])
         and app.find("", "Secret", *place) is None
     }
 
@@ -62,25 +62,26 @@ def _made(app: App) -> dict[tuple[str, str], Resource]:
 def _may_write(writer: Resource, key: str) -> bool:
     """Whether the manifest names the key, or fetches unnamed keys that its rewrites may turn into it."""
     return key in es.written_keys(writer.any) or (
-        not _replaces(writer) and any(may_become(entry, key) for entry in items(writer.any, "spec", "dataFrom"))
+        not _has_replacing_template(writer)
+        and any(may_rewrite_to(entry, key) for entry in items(writer.any, "spec", "dataFrom"))
     )
 
 
-def _replaces(resource: Resource) -> bool:
+def _has_replacing_template(resource: Resource) -> bool:
     template = mapping(es.target_of(resource.any), "template")
     return bool(template.get("data")) and template.get("mergePolicy") != "Merge"
 
 
-def _is_known(resource: Resource) -> bool:
+def _are_keys_known(resource: Resource) -> bool:
     """Whether the manifest shows the Secret's keys: no `templateFrom`, and only `dataFrom` with a known form after the rewrite."""
     fetched = items(resource.any, "spec", "dataFrom")
     template = mapping(es.target_of(resource.any), "template")
     return not template.get("templateFrom") and (
-        _replaces(resource) or all(form_of(entry) is not None for entry in fetched)
+        _has_replacing_template(resource) or all(rewrite_affixes(entry) is not None for entry in fetched)
     )
 
 
-def _read(workload: Resource) -> Iterator[tuple[str, str, str]]:
+def _read_keys(workload: Resource) -> Iterator[tuple[str, str, str]]:
     """Pointer, Secret and key of each single key that the pods need."""
     for at, container in containers(workload.any):
         for index, variable in enumerate(items(container, "env")):
@@ -90,12 +91,12 @@ def _read(workload: Resource) -> Iterator[tuple[str, str, str]]:
     base, spec = pod_spec(workload.any)
     for index, volume in enumerate(items(spec, "volumes")):
         at = f"{base}/volumes/{index}"
-        yield from _picked(f"{at}/secret", mapping(volume, "secret"), "secretName")
+        yield from _volume_keys(f"{at}/secret", mapping(volume, "secret"), "secretName")
         for number, source in enumerate(items(volume, "projected", "sources")):
-            yield from _picked(f"{at}/projected/sources/{number}/secret", mapping(source, "secret"), "name")
+            yield from _volume_keys(f"{at}/projected/sources/{number}/secret", mapping(source, "secret"), "name")
 
 
-def _picked(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str]]:
+def _volume_keys(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str]]:
     if dig(volume, "optional"):
         return
     for index, item in enumerate(items(volume, "items")):
@@ -105,8 +106,8 @@ def _picked(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str
 
 def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, writer: Resource) -> Finding:
     written = sorted(es.written_keys(writer.any))
-    fetched = items(writer.any, "spec", "dataFrom") if not _replaces(writer) else ()
-    forms = [form for entry in fetched if (form := form_of(entry)) is not None]
+    fetched = items(writer.any, "spec", "dataFrom") if not _has_replacing_template(writer) else ()
+    forms = [form for entry in fetched if (form := rewrite_affixes(entry)) is not None]
     names = enumerated([f'"{name}"' for name in (*written, *(f"{before}…{behind}" for before, behind in forms))])
     near = get_close_matches(key, written, 1, 0.6) or (written if len(written) == 1 and not forms else [])
     near = near or [f"{before}{key}{behind}" for before, behind in forms if len(forms) == 1]

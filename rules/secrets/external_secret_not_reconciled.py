@@ -38,11 +38,11 @@ class Options:
     waiting_minutes: int = 5
 
 
-def _silent(app: App, options: Options) -> Iterator[Resource]:
+def _objects_without_status(app: App, options: Options) -> Iterator[Resource]:
     for kind in es.WRITTEN_BY_OPERATOR:
         for resource in app.of_kind(kind, es.GROUP):
             since = es.created_at(resource)
-            if resource.live is None or es.deleting(resource) or items(resource.live, "status", "conditions"):
+            if resource.live is None or es.is_deleting(resource) or items(resource.live, "status", "conditions"):
                 continue
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
                 yield resource
@@ -50,8 +50,8 @@ def _silent(app: App, options: Options) -> Iterator[Resource]:
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The stores of ExternalSecrets without a status, if another application manages them."""
-    for resource in _silent(app, options):
-        yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+    for resource in _objects_without_status(app, options):
+        yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     answered = any(
         items(r.live, "status", "conditions") for r in app.resources if r.group == es.GROUP and r.live is not None
     )
-    for resource in _silent(app, options):
+    for resource in _objects_without_status(app, options):
         if (
             stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource).controller
             and resource.kind in es.STORES
@@ -67,11 +67,11 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             continue
         since = es.created_at(resource)
         age = age_text(app.observed_at - since) if since else "minutes"
-        foreign = _foreign(app, fleet, resource)
+        foreign = _foreign_class(app, fleet, resource)
         secret = es.target_name(resource.live) if resource.kind == "ExternalSecret" else ""
-        users = es.waiting(app, resource.namespace, secret)
+        users = es.waiting_workloads(app, resource.namespace, secret)
         yield Finding(
-            message=f"{_who(resource, foreign, answered)}, so {_loss(resource, users)}.",
+            message=f"{_subject(resource, foreign, answered)}, so {_loss_text(resource, users)}.",
             at=Location(app.ref, resource.id),
             confidence="proven" if foreign or not answered else "likely",
             evidence=(
@@ -82,7 +82,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 else "no External Secrets object of the application has a status",
             ),
             fixes=_fixes(resource, answered, foreign),
-            explains=(*es.consequences(app, resource.id), *(Symptom.health(user.id) for user in users)),
+            explains=(*es.health_consequences(app, resource.id), *(Symptom.health(user.id) for user in users)),
             follows=_follows(app, resource, absent=not (answered or foreign)),
         )
 
@@ -97,7 +97,7 @@ def _follows(app: App, resource: Resource, *, absent: bool) -> tuple[Follows, ..
     )
 
 
-def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
+def _foreign_class(app: App, fleet: Fleet, resource: Resource) -> str:
     """The foreign controller class of its store: the operator silently skips such an ExternalSecret."""
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
@@ -106,7 +106,7 @@ def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
     return ""
 
 
-def _who(resource: Resource, foreign: str, answered: bool) -> str:
+def _subject(resource: Resource, foreign: str, answered: bool) -> str:
     if foreign:
         return f"No operator serves {resource.id}, since {foreign}"
     if answered:
@@ -114,7 +114,7 @@ def _who(resource: Resource, foreign: str, answered: bool) -> str:
     return f"No External Secrets Operator serves {resource.id}"
 
 
-def _loss(resource: Resource, users: tuple[Resource, ...]) -> str:
+def _loss_text(resource: Resource, users: tuple[Resource, ...]) -> str:
     if users:
         who = f"{users[0].id} waits" if len(users) == 1 else f"{len(users)} workloads wait"
         return f"{who} for {es.target_text(resource.live)}"

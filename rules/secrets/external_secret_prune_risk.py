@@ -36,16 +36,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in es.external_secrets(app):
         manifest = resource.any
         policy, name = es.creation_policy(manifest), es.target_name(manifest)
-        reason = str(es.ready(resource.live).get("reason") or "")
+        reason = str(es.ready_condition(resource.live).get("reason") or "")
         if not manifest or policy not in ("Orphan", "Merge", "CreateOrMerge") or not name or reason.endswith("Missing"):
             continue
         secret = app.find("", "Secret", resource.namespace, name)
-        extra = secret if secret is not None and es.leaving(app, secret) else None
+        extra = secret if secret is not None and es.is_leaving(app, secret) else None
         if secret is not None and extra is None:
             continue  # the application renders the Secret: the label is right
-        labels, annotations = _handed_on(resource)
+        labels, annotations = _secret_metadata(resource)
         kept = prune_option(app, {"metadata": {"annotations": annotations}}, fleet) == "false"
-        if not kept and _tracked(app, fleet, resource, labels):
+        if not kept and _has_tracking_label(app, fleet, resource, labels):
             yield _finding(app, fleet, resource, policy, extra)
 
 
@@ -54,7 +54,7 @@ def _template(manifest: Object) -> Object | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _handed_on(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def _secret_metadata(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Labels and annotations of the Secret: the template's, or without one all of the ExternalSecret's own (setMetadata)."""
     template = _template(resource.any)
     if template is not None:
@@ -66,7 +66,7 @@ def _handed_on(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]
     )
 
 
-def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, str]) -> bool:
+def _has_tracking_label(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, str]) -> bool:
     """Whether the labels have Argo CD's tracking; a template's count if their text names an application of this cluster."""
     value = labels.get(fleet.label_key)
     if value is None or _template(resource.any) is None:
@@ -77,18 +77,18 @@ def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, st
 
 def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Resource | None) -> Finding:
     templated = _template(resource.any) is not None
-    how = "its template gives it" if templated else f"{resource.id} copies to it"
+    origin = "its template gives it" if templated else f"{resource.id} copies to it"
     return Finding(
         message=f'Secret "{es.target_name(resource.any)}" of {resource.id} has Argo CD\'s label {fleet.label_key} without an owner, '
         f"so {'Argo CD prunes it' if app.prune else 'any sync with pruning deletes it'}.",
-        at=Location(app.ref, resource.id, _place(fleet) if templated else "/spec/target"),
+        at=Location(app.ref, resource.id, _label_pointer(fleet) if templated else "/spec/target"),
         evidence=(
-            f"creationPolicy {policy} makes no owner reference; {how} the label",
+            f"creationPolicy {policy} makes no owner reference; {origin} the label",
             *(("the Secret is already shown as to be pruned",) if extra else ()),
         ),
         fixes=(
-            _guarded(
-                app, fleet, resource, _label_left_out(fleet, resource) if templated else _nothing_copied(resource)
+            _guarded_fix(
+                app, fleet, resource, _label_fix(fleet, resource) if templated else _no_metadata_fix(resource)
             ),
             Fix(
                 "Track by annotation",
@@ -102,11 +102,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
     )
 
 
-def _place(fleet: Fleet) -> str:
+def _label_pointer(fleet: Fleet) -> str:
     return join_pointer("spec", "target", "template", "metadata", "labels", fleet.label_key)
 
 
-def _guarded(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
+def _guarded_fix(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
     """The fix with what protects the Secret until the operator has taken the label off: the sync that brings the edit prunes first.
 
     Operators that serve external-secrets.io/v1 take off the labels that they have set; v0.9.4 did not.
@@ -120,12 +120,12 @@ def _guarded(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
     return replace(fix, before=(guard,) if app.prune else (), caveat=off)
 
 
-def _label_left_out(fleet: Fleet, resource: Resource) -> Fix:
-    edit = Edit("json-patch", [{"op": "remove", "path": _place(fleet)}])
+def _label_fix(fleet: Fleet, resource: Resource) -> Fix:
+    edit = Edit("json-patch", [{"op": "remove", "path": _label_pointer(fleet)}])
     return Fix("Leave the label out of the template", "manifest", str(resource.id), edit, safe=True)
 
 
-def _nothing_copied(resource: Resource) -> Fix:
+def _no_metadata_fix(resource: Resource) -> Fix:
     empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/template", empty))
     return Fix("Copy no metadata to the Secret", "manifest", str(resource.id), edit, safe=True)

@@ -29,8 +29,8 @@ from argolint.values import dig, items, mapping, parse_time, sh
 from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
-from ._sync_error_passing import just_edited
-from ._template import Misread, of_target, template_fixes
+from ._sync_error_passing import is_just_edited
+from ._template import Misread, target_misreads, template_fixes
 
 _LONGEST = 25
 LOST = regex(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
@@ -38,75 +38,75 @@ SETTLED = timedelta(minutes=2)
 """The greatest delay of the resource tree after a sync."""
 
 
-def _secret(app: App, resource: Resource) -> Node | None:
+def _secret_node(app: App, resource: Resource) -> Node | None:
     wanted = ("", "Secret", resource.namespace, es.target_name(resource.live))
     return next((n for n in app.nodes if (n.id.group, n.id.kind, n.id.namespace, n.id.name) == wanted), None)
 
 
-def _ready(app: App) -> Iterator[Resource]:
+def _ready_external_secrets(app: App) -> Iterator[Resource]:
     for resource in es.external_secrets(app):
-        if es.ready(resource.live).get("status") == "True" and not es.deleting(resource):
+        if es.ready_condition(resource.live).get("status") == "True" and not es.is_deleting(resource):
             yield resource
 
 
-def _may_drop(resource: Resource) -> bool:
+def _may_drop_keys(resource: Resource) -> bool:
     return es.deletion_policy(resource.live) in ("Merge", "Delete")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events and Secret of ExternalSecrets that may silently drop keys (deletionPolicy Merge or Delete), and of no other."""
-    for resource in _ready(app):
-        if not _may_drop(resource):
+    for resource in _ready_external_secrets(app):
+        if not _may_drop_keys(resource):
             continue
         yield Want("events", resource.id, resource.uid)
-        secret = _secret(app, resource)
-        if secret is not None and (_keys(resource) or _copied(resource)):
+        secret = _secret_node(app, resource)
+        if secret is not None and (_expected_keys(resource) or _has_copied_keys(resource)):
             yield Want("live", secret.id)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """At most one finding for each ExternalSecret that is Ready=True."""
-    for resource in _ready(app):
-        condition = es.ready(resource.live)
+    for resource in _ready_external_secrets(app):
+        condition = es.ready_condition(resource.live)
         reason, message = str(condition.get("reason") or ""), str(condition.get("message") or "")
         if reason.endswith("Missing"):
-            yield _merge_target(app, resource)
+            yield _merge_target_finding(app, resource)
         elif reason.endswith("Deleted"):
-            yield _deleted(app, resource)
+            yield _deleted_finding(app, resource)
         elif "retained due to DeletionPolicy" in message:
-            yield _retained(app, fleet, resource)
-        elif _absent(app, fleet, resource):
-            yield _lost(app, fleet, resource)
+            yield _retained_finding(app, fleet, resource)
+        elif _is_secret_absent(app, fleet, resource):
+            yield _lost_finding(app, fleet, resource)
         else:
-            yield from _incomplete(app, fleet, resource)
+            yield from _incomplete_findings(app, fleet, resource)
 
 
-def _found(
+def _success_finding(
     app: App,
     resource: Resource,
     what: str,
     pointer: str,
     fixes: tuple[Fix, ...],
     confidence: bool = True,
-    seen: tuple[str, ...] = (),
+    evidence: tuple[str, ...] = (),
 ) -> Finding:
     users = es.users_of(app, resource.namespace, es.target_name(resource.live))
     need = f", and {users[0].id} needs it" if users else ""
     more = f"{users[0].id} needs the Secret" if users else ""
     if len(f"{resource.id} is Ready, but {what}{need}".split()) > _LONGEST:
-        need, seen = "", (*seen, *filter(None, (more,)))
-    condition = es.ready(resource.live)
+        need, evidence = "", (*evidence, *filter(None, (more,)))
+    condition = es.ready_condition(resource.live)
     return Finding(
         message=f"{resource.id} is Ready, but {what}{need}.",
         at=Location(app.ref, resource.id, pointer),
         severity="error" if users else None,
         confidence="proven" if confidence else "likely",
-        evidence=(f"condition {condition.get('reason')}: {condition.get('message')}", *seen),
+        evidence=(f"condition {condition.get('reason')}: {condition.get('message')}", *evidence),
         fixes=fixes,
     )
 
 
-def _merge_target(app: App, resource: Resource) -> Finding:
+def _merge_target_finding(app: App, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Owner"))
     fixes = (
@@ -118,7 +118,7 @@ def _merge_target(app: App, resource: Resource) -> Finding:
             Edit("text", "in an earlier sync wave; Argo CD must not own the merged keys"),
         ),
     )
-    return _found(
+    return _success_finding(
         app,
         resource,
         f'creationPolicy Merge never creates the Secret "{secret}", which does not exist',
@@ -127,7 +127,7 @@ def _merge_target(app: App, resource: Resource) -> Finding:
     )
 
 
-def _deleted(app: App, resource: Resource) -> Finding:
+def _deleted_finding(app: App, resource: Resource) -> Finding:
     keys = ", ".join(f'"{key}"' for key in _remote_keys(resource)) or "the key"
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
     fixes = (
@@ -146,18 +146,18 @@ def _deleted(app: App, resource: Resource) -> Finding:
         ),
     )
     what = f'its Secret "{es.target_name(resource.live)}" was deleted because the provider lost {keys}'
-    return _found(app, resource, what, "/spec/target/deletionPolicy", fixes)
+    return _success_finding(app, resource, what, "/spec/target/deletionPolicy", fixes)
 
 
-def _retained(app: App, fleet: Fleet, resource: Resource) -> Finding:
+def _retained_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
-    there = _secret(app, resource) is not None
-    state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
-    fixes = (_right_key(app, fleet, resource),)
-    return _found(app, resource, f"the provider gave no key at all: {state}", _first_source(resource), fixes)
+    is_in_tree = _secret_node(app, resource) is not None
+    state = f'its Secret "{secret}" keeps old data' if is_in_tree else f'there is no Secret "{secret}"'
+    fixes = (_key_fix(app, fleet, resource),)
+    return _success_finding(app, resource, f"the provider gave no key at all: {state}", _first_source(resource), fixes)
 
 
-def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
+def _is_secret_absent(app: App, fleet: Fleet, resource: Resource) -> bool:
     """Whether an owned Secret, a child in the tree, is absent some time after the sync."""
     live = resource.live
     last = parse_time(dig(live, "status", "refreshTime"))
@@ -165,52 +165,54 @@ def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
         es.creation_policy(live) == "Owner"
         and bool(es.target_name(live))
         and app.node(resource.id) is not None
-        and _secret(app, resource) is None
+        and _secret_node(app, resource) is None
         and not fleet.owners(ResourceKey(app.cluster, "", "Secret", resource.namespace, es.target_name(live)))
         and last is not None
-        and _settled(app, resource, last)
-        and (_secrets_show(app) or bool(of_target(live)))
+        and _is_tree_settled(app, resource, last)
+        and (_are_secrets_watched(app) or bool(target_misreads(live)))
     )
 
 
-def _settled(app: App, resource: Resource, last: datetime) -> bool:
+def _is_tree_settled(app: App, resource: Resource, last: datetime) -> bool:
     """Whether the tree has had the time to show the last sync's result, without a later edit of the object.
 
     With an interval below that time the last refresh is always recent: then the time since it became Ready counts.
     """
-    turned = parse_time(es.ready(resource.live).get("lastTransitionTime"))
-    since = min(last, turned) if turned and es.interval(resource.live) <= SETTLED else last
-    seen = es.seen_at(app)
-    return seen - since >= SETTLED and not just_edited(app, resource, max(since, seen - SETTLED))
+    turned = parse_time(es.ready_condition(resource.live).get("lastTransitionTime"))
+    since = min(last, turned) if turned and es.refresh_interval(resource.live) <= SETTLED else last
+    seen_at = es.seen_at(app)
+    return seen_at - since >= SETTLED and not is_just_edited(app, resource, max(since, seen_at - SETTLED))
 
 
-def _secrets_show(app: App) -> bool:
+def _are_secrets_watched(app: App) -> bool:
     """False if no Secret of several owned ones is in the tree: this Argo CD does not watch Secrets."""
-    owned = [r for r in _ready(app) if es.creation_policy(r.live) == "Owner"]
+    owned = [r for r in _ready_external_secrets(app) if es.creation_policy(r.live) == "Owner"]
     return len(owned) <= 1 or any((n.id.kind, n.id.group) == ("Secret", "") for n in app.nodes)
 
 
 def _finds_nothing(resource: Resource) -> bool:
     """Whether a `find` fetched nothing: before v0.11 a sync without any key counted as success, and only `find` gives no error."""
     sources = (*items(resource.live, "spec", "data"), *items(resource.live, "spec", "dataFrom"))
-    return es.ready(resource.live).get("message") == "Secret was synced" and all(dig(s, "find") for s in sources)
+    return es.ready_condition(resource.live).get("message") == "Secret was synced" and all(
+        dig(s, "find") for s in sources
+    )
 
 
-def _lost(app: App, fleet: Fleet, resource: Resource) -> Finding:
+def _lost_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     if _finds_nothing(resource):
         what = f'makes no Secret "{secret}", since its expression finds no key at the provider'
-        return _found(
+        return _success_finding(
             app,
             resource,
             what,
             _first_source(resource),
-            (_right_key(app, fleet, resource),),
+            (_key_fix(app, fleet, resource),),
             confidence=False,
-            seen=("operators before v0.11 report that as success",),
+            evidence=("operators before v0.11 report that as success",),
         )
-    if misread := of_target(resource.live):
-        return _unreadable(app, resource, misread)
+    if misread := target_misreads(resource.live):
+        return _unreadable_finding(app, resource, misread)
     fixes = (
         Fix(
             "See who took or deleted the Secret, then force a sync",
@@ -225,23 +227,25 @@ def _lost(app: App, fleet: Fleet, resource: Resource) -> Finding:
         ),
     )
     what = f'its Secret "{secret}" was deleted, or belongs to another owner'
-    return _found(app, resource, what, "/spec/target/name", fixes, confidence=False)
+    return _success_finding(app, resource, what, "/spec/target/name", fixes, confidence=False)
 
 
-def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
+def _unreadable_finding(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
     """The finding for a template that Go cannot parse: operators such as v0.9.3 to v0.9.13 still report success (issues 3028, 3150, 3210)."""
     first = misread[0]
     what = f'makes no Secret "{es.target_name(resource.live)}", since Go cannot read {first.written} in its template'
-    seen = (first.because, "operators such as v0.9.3 to v0.9.13 report success all the same")
-    return _found(app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False, seen=seen)
+    evidence = (first.reason, "operators such as v0.9.3 to v0.9.13 report success all the same")
+    return _success_finding(
+        app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False, evidence=evidence
+    )
 
 
-def _empty(app: App, fleet: Fleet, resource: Resource) -> Finding:
+def _no_key_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     what = f"its {es.target_text(resource.live)} holds no key: the provider gave none (deletionPolicy Merge hides it)"
-    return _found(app, resource, what, _first_source(resource), (_right_key(app, fleet, resource),))
+    return _success_finding(app, resource, what, _first_source(resource), (_key_fix(app, fleet, resource),))
 
 
-def _right_key(app: App, fleet: Fleet, resource: Resource) -> Fix:
+def _key_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
     nothing = "The provider gave no key at all for spec.data and spec.dataFrom."
     refs = es.store_refs(resource.live)
     searches = any(dig(entry, "find") for entry in items(resource.live, "spec", "dataFrom"))
@@ -264,15 +268,15 @@ def _first_source(resource: Resource) -> str:
     return f"/spec/{field}/0/{inner}".rstrip("/")
 
 
-def _incomplete(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
-    if not _may_drop(resource):
+def _incomplete_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
+    if not _may_drop_keys(resource):
         return
     live = _live_secret(app, resource)
-    if live is not None and _copied(resource) and not _held(live) and not _keys(resource):
-        yield _empty(app, fleet, resource)
+    if live is not None and _has_copied_keys(resource) and not _secret_keys(live) and not _expected_keys(resource):
+        yield _no_key_finding(app, fleet, resource)
         return
-    lacking = _lacking(app, resource)
-    missing = lacking or _by_events(app, resource)
+    lacking = _missing_keys(app, resource)
+    missing = lacking or _keys_missing_in_events(app, resource)
     if missing:
         names = ", ".join(f'"{key}"' for key in missing)
         subject = names if lacking else f"the values of {names}"
@@ -294,37 +298,37 @@ def _incomplete(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]
             ),
         )
         what = f"its {es.target_text(resource.live)} lacks {subject}, which the provider does not hold"
-        yield _found(
-            app, resource, what, next(iter(missing.values())), fixes, seen=(f"deletionPolicy {policy} hides it",)
+        yield _success_finding(
+            app, resource, what, next(iter(missing.values())), fixes, evidence=(f"deletionPolicy {policy} hides it",)
         )
 
 
-def _lacking(app: App, resource: Resource) -> dict[str, str]:
+def _missing_keys(app: App, resource: Resource) -> dict[str, str]:
     """Keys of spec.data that the live Secret lacks, with the pointers of their entries."""
     live = _live_secret(app, resource)
     if live is None:
         return {}
-    held = _held(live)
-    return {key: pointer for key, pointer in _keys(resource).items() if key not in held}
+    live_keys = _secret_keys(live)
+    return {key: pointer for key, pointer in _expected_keys(resource).items() if key not in live_keys}
 
 
 def _live_secret(app: App, resource: Resource) -> Object | None:
-    secret = _secret(app, resource)
+    secret = _secret_node(app, resource)
     found: Object | None = app.evidence.get(Want("live", secret.id)) if secret is not None else None
     return found
 
 
-def _held(secret: Object) -> frozenset[str]:
+def _secret_keys(secret: Object) -> frozenset[str]:
     return frozenset((*mapping(secret, "data"), *mapping(secret, "stringData")))
 
 
-def _copied(resource: Resource) -> bool:
+def _has_copied_keys(resource: Resource) -> bool:
     """Whether the Secret has the fetched keys unchanged: no template writes its own."""
     template = mapping(resource.live, "spec", "target", "template")
     return not template.get("data") and not template.get("templateFrom")
 
 
-def _by_events(app: App, resource: Resource) -> dict[str, str]:
+def _keys_missing_in_events(app: App, resource: Resource) -> dict[str, str]:
     """Keys of the provider that are missing by the operator's Events of the last refresh, with the pointers of their entries."""
     last = parse_time(dig(resource.live, "status", "refreshTime"))
     places = {
@@ -341,7 +345,7 @@ def _by_events(app: App, resource: Resource) -> dict[str, str]:
     return found
 
 
-def _keys(resource: Resource) -> dict[str, str]:
+def _expected_keys(resource: Resource) -> dict[str, str]:
     """The keys that the Secret must have, each with the pointer of its source; empty if that is unknown."""
     template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):

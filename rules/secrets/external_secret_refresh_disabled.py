@@ -25,17 +25,17 @@ from argolint.relations.operator_version import version_of
 from . import _external_secret as es
 
 
-def _once(app: App) -> Iterator[es.Declared]:
+def _unrefreshed(app: App) -> Iterator[es.Declared]:
     for found in es.declared(app):
         periodic = es.refresh_policy(found.manifest) == "Periodic"
-        meant = es.generated_only(found.manifest) or es.keeps_first_value(found.manifest)
-        if periodic and not meant and es.interval(found.manifest) <= timedelta():
+        meant = es.is_generated_only(found.manifest) or es.keeps_first_value(found.manifest)
+        if periodic and not meant and es.refresh_interval(found.manifest) <= timedelta():
             yield found
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that fetches only once although it is periodic."""
-    zero = tuple(_once(app))
+    zero = tuple(_unrefreshed(app))
     if not zero:
         return
     until = (

@@ -47,14 +47,14 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     version = version_of(app, fleet)
     for resource in es.external_secrets(app):
         live = resource.live
-        every = es.interval(live)
+        every = es.refresh_interval(live)
         last = parse_time(dig(live, "status", "refreshTime"))
         if (
-            es.ready(live).get("status") != "True"
+            es.ready_condition(live).get("status") != "True"
             or es.refresh_policy(live) != "Periodic"
-            or es.deleting(resource)
+            or es.is_deleting(resource)
             or es.keeps_first_value(live)
-            or str(es.ready(live).get("reason")).endswith(
+            or str(es.ready_condition(live).get("reason")).endswith(
                 "Deleted"
             )  # before v0.11 such a sync does not change the time
             or every <= timedelta()
@@ -63,7 +63,9 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         ):
             continue
         age = es.seen_at(app) - last
-        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes) or _just_edited(app, resource):
+        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes) or _is_interval_recent(
+            app, resource
+        ):
             continue
         wanted = es.spec_of(live).get("refreshInterval") or "1h"
         broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
@@ -109,7 +111,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         )
 
 
-def _just_edited(app: App, resource: Resource) -> bool:
+def _is_interval_recent(app: App, resource: Resource) -> bool:
     """True if the interval may have been longer until a moment ago."""
     last = writer(resource.live or {}, "/spec/refreshInterval")
     return last is not None and last.time is not None and es.seen_at(app) - last.time < ANSWERED

@@ -42,20 +42,20 @@ from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_plays import Failed
+from ._operator_plays import FailedPlace
 from ._operator_plays import then as plays
-from ._refresh_cost import load_of_store
+from ._refresh_cost import store_load_lines
 from ._rewrite import lost_groups
 from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
 from ._sync_error_causes import follows
-from ._sync_error_fixes import edits, fixes, in_template
-from ._sync_error_general import general, store_of
-from ._sync_error_passing import raced
-from ._sync_error_pointers import key_of, pointer_of, remote_of
-from ._sync_error_surroundings import predict
-from ._sync_error_texts import Diagnosis, sentence
-from ._template import Misread, of_target, template_fixes
+from ._sync_error_fixes import exact_edits, fixes, fixes_in_template
+from ._sync_error_general import failing_store, general_fixes
+from ._sync_error_passing import has_raced
+from ._sync_error_pointers import failed_key, failure_pointer, remote_pointer
+from ._sync_error_surroundings import predicted_diagnosis
+from ._sync_error_texts import Diagnosis, finding_sentence
+from ._template import Misread, target_misreads, template_fixes
 
 CAUSES = (
     "store-not-found",
@@ -92,9 +92,9 @@ CAUSES = (
 _KEY = regex(r"\bthe key\b(?! vault)")
 
 
-def _failing(app: App) -> Iterator[Resource]:
+def _failing_external_secrets(app: App) -> Iterator[Resource]:
     for resource in (*es.external_secrets(app), *es.created_by_cluster(app)):
-        if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
+        if es.ready_condition(resource.live).get("status") == "False" and not es.is_deleting(resource):
             yield resource
 
 
@@ -103,17 +103,17 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in es.created_by_cluster(app):
         if resource.live is None:
             yield Want("live", resource.id)
-    for resource in _failing(app):
+    for resource in _failing_external_secrets(app):
         yield Want("events", resource.id, resource.uid)
-        yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
-        yield from stores.readers(app, fleet, resource)
-    if any(True for _ in _failing(app)):
+        yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
+        yield from stores.reader_wants(app, fleet, resource)
+    if any(True for _ in _failing_external_secrets(app)):
         yield from wants_crd(app, fleet)
-    for resource in _turning(app):
-        yield from stores.wants_of(app, fleet, resource.desired, resource.namespace)
+    for resource in _turning_external_secrets(app):
+        yield from stores.store_wants(app, fleet, resource.desired, resource.namespace)
 
 
-def _turning(app: App) -> Iterator[Resource]:
+def _turning_external_secrets(app: App) -> Iterator[Resource]:
     """ExternalSecrets that are new in Git or refer to other stores than the live ones."""
     for resource in es.external_secrets(app):
         if resource.desired is not None and es.store_refs(resource.desired) != es.store_refs(resource.live):
@@ -122,14 +122,14 @@ def _turning(app: App) -> Iterator[Resource]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that is Ready=False, or certainly will be once Git is applied."""
-    failing = tuple(_failing(app))
-    for resource in _turning(app):
-        found = predict(app, fleet, resource)
+    failing = tuple(_failing_external_secrets(app))
+    for resource in _turning_external_secrets(app):
+        found = predicted_diagnosis(app, fleet, resource)
         if found is not None and resource not in failing:
-            yield _predicted(app, fleet, resource, found)
+            yield _predicted_finding(app, fleet, resource, found)
     for resource in es.external_secrets(app):
         if resource not in failing and (misread := _new_misread(resource)):
-            yield _unreadable(app, resource, misread)
+            yield _unreadable_finding(app, resource, misread)
     if not failing:
         return
     version = version_of(app, fleet)
@@ -140,10 +140,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
-    pointer = pointer_of(resource, found)
-    store = store_of(app, fleet, resource, found)
-    asked = str(get(resource.live, f"{remote_of(resource, found)}/version", None) or "")
-    given = (
+    pointer = failure_pointer(resource, found)
+    store = failing_store(app, fleet, resource, found)
+    version_wanted = str(get(resource.live, f"{remote_pointer(resource, found)}/version", None) or "")
+    hints_found = (
         ()
         if found.passing
         else tuple(
@@ -152,22 +152,22 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 version,
                 found.cause,
                 found.topic,
-                key_of(resource, found),
-                asked,
+                failed_key(resource, found),
+                version_wanted,
                 fleet.api_versions(app.cluster),
             )
         )
     )
     written = dig(resource.live, "status", "refreshTime")
     secret = es.target_name(resource.live)
-    users = () if written else es.waiting(app, resource.namespace, secret)
-    optional = () if written or users or not secret else es.without(app, resource.namespace, secret)
+    users = () if written else es.waiting_workloads(app, resource.namespace, secret)
+    optional = () if written or users or not secret else es.optional_users(app, resource.namespace, secret)
     return Finding(
-        message=sentence(
+        message=finding_sentence(
             str(resource.id),
-            given[0].says if given else _because(resource, found, store),
-            _so(resource, found, users, optional),
-            "" if given or (found.cause == "invalid-keys" and any(lost_groups(resource.live))) else _quote(found),
+            hints_found[0].says if hints_found else _reason(resource, found, store),
+            _consequence(resource, found, users, optional),
+            "" if hints_found or (found.cause == "invalid-keys" and any(lost_groups(resource.live))) else _quote(found),
             found.deciding if found.cause == "auth" else (0, 0),
         ),
         at=Location(app.ref, resource.id, pointer),
@@ -176,62 +176,69 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         confidence="proven" if found.certain else "likely",
         evidence=(
             *found.evidence,
-            *_seen(resource, found, given, users),
+            *_evidence(resource, found, hints_found, users),
             *(f"{user.id} reads the Secret as optional" for user in optional),
-            *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
+            *(store_load_lines(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
-        fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, given))),
+        fixes=fixes_in_template(
+            app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, hints_found))
+        ),
         explains=(
-            *es.consequences(app, resource.id),
-            *_drift(app, store, given),
+            *es.health_consequences(app, resource.id),
+            *_hinted_drift(app, store, hints_found),
             *(Symptom.health(u.id) for u in users),
         ),
         follows=tuple(follows(app, resource, resource.live, found)),
     )
 
 
-def _drift(app: App, store: stores.Store, given: tuple[Hint, ...]) -> Iterator[Symptom]:
+def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:
     """The drift of a store of this application that a hint explains."""
     if store.app == app.ref:
-        yield from (symptom for hint in given for symptom in hint.explains)
+        yield from (symptom for hint in hints for symptom in hint.explains)
 
 
-def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
+def _predicted_finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
     return Finding(
         message=f"{resource.id} will fail because {found.says}, so {es.target_text(resource.desired)} will not be made.",
-        at=Location(app.ref, resource.id, pointer_of(resource, found)),
+        at=Location(app.ref, resource.id, failure_pointer(resource, found)),
         cause=found.cause,
         severity=None if found.certain else "warning",
         confidence="likely" if found.certain else "possible",
         evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
-        fixes=(*edits(app, fleet, resource, found, OperatorVersion()), *general(app, fleet, resource, found)),
+        fixes=(
+            *exact_edits(app, fleet, resource, found, OperatorVersion()),
+            *general_fixes(app, fleet, resource, found),
+        ),
         follows=tuple(follows(app, resource, resource.desired, found)),
     )
 
 
 def _new_misread(resource: Resource) -> tuple[Misread, ...]:
     """Names in a template that is new in Git and that Go cannot parse; a live one shows its own result."""
-    known = of_target(resource.live)
-    return tuple(each for each in of_target(resource.desired) if each not in known) if resource.desired_known else ()
+    known = target_misreads(resource.live)
+    return (
+        tuple(each for each in target_misreads(resource.desired) if each not in known) if resource.desired_known else ()
+    )
 
 
-def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
+def _unreadable_finding(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
     first = misread[0]
     return Finding(
         message=f"{resource.id} will fail because Go cannot read {first.written} in its template, so {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, first.pointer),
         cause="template",
         confidence="likely",
-        evidence=("the manifest in Git; it is not live yet", first.because),
+        evidence=("the manifest in Git; it is not live yet", first.reason),
         fixes=template_fixes(resource, misread),
     )
 
 
-def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
-    key = key_of(resource, found)
+def _reason(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
+    key = failed_key(resource, found)
     if (foreign := foreign_vault(store, found.text)) is not None:
         return f'"{key}" was searched in the vault "{foreign[0]}", not in "{foreign[1]}"'
-    if found.cause == "conflict" and raced(resource):
+    if found.cause == "conflict" and has_raced(resource):
         return "a second write of the Secret crossed the first one"
     if found.cause == "invalid-keys" and (lost := next(lost_groups(resource.live), None)) is not None:
         return lost.says
@@ -266,12 +273,14 @@ def _quote(found: Diagnosis) -> str:
     return found.text if deciding else ""
 
 
-def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:
+def _consequence(
+    resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]
+) -> str:
     """The consequence: the workloads that wait for the Secret, or the state of the Secret."""
     what = es.target_text(resource.live) if es.target_name(resource.live) else "its target"
     if found.passing:
         return "the operator will retry"
-    if found.cause == "conflict" and raced(resource):
+    if found.cause == "conflict" and has_raced(resource):
         return f"Ready stays False though {what} is right"
     if users:
         return f"{users[0].id} waits for {what}" if len(users) == 1 else f"{len(users)} workloads wait for {what}"
@@ -281,24 +290,26 @@ def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optio
     return f"{what} keeps its old value" if written else f"{what} is not written"
 
 
-def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: tuple[Resource, ...]) -> Iterator[str]:
+def _evidence(
+    resource: Resource, found: Diagnosis, hints: tuple[Hint, ...], users: tuple[Resource, ...]
+) -> Iterator[str]:
     """Times, waiting workloads, and hints from the store's settings."""
     if last := parse_time(dig(resource.live, "status", "refreshTime")):
         yield f"last written {last:%Y-%m-%d %H:%M}Z"
-        if found.cause == "conflict" and raced(resource):
-            yield f"the next refresh is due {last + es.interval(resource.live):%Y-%m-%d %H:%M}Z"
+        if found.cause == "conflict" and has_raced(resource):
+            yield f"the next refresh is due {last + es.refresh_interval(resource.live):%Y-%m-%d %H:%M}Z"
     yield from (f"{user.id} needs the Secret and is {user.health.status}" for user in users[1:] and users)
-    if given:
+    if hints:
         yield f"the operator's text means: {found.says}"
-        yield from (hint.seen for hint in given[:1] if hint.seen)
-    for hint in given[1:]:
-        yield f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}"
+        yield from (hint.evidence for hint in hints[:1] if hint.evidence)
+    for hint in hints[1:]:
+        yield f"{hint.says}{f' ({hint.evidence})' if hint.evidence else ''}"
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The operator's result, once it processes the ExternalSecret again."""
     at = _ENTRY.match(finding.at.pointer)
-    failed = Failed(finding.cause or "", at[1] if at else "", int(at[2]) if at else 0)
+    failed = FailedPlace(finding.cause or "", at[1] if at else "", int(at[2]) if at else 0)
     return plays(fix, finding, after, fleet, failed)
 
 

@@ -59,10 +59,10 @@ from . import _external_secret as es
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """OutOfSync Secrets of other applications that get keys from here: the differing keys show the writer."""
     for resource, secret in _targets(app):
-        if es.creation_policy(resource.any) in es.ADDING:
+        if es.creation_policy(resource.any) in es.MERGING_POLICIES:
             yield from (
                 Want("peer", secret, app=owner)
-                for owner, listed in _elsewhere(app, fleet, secret)
+                for owner, listed in _other_listings(app, fleet, secret)
                 if listed.status == "OutOfSync"
             )
 
@@ -71,34 +71,37 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Secret of Git that an ExternalSecret of this application replaces, or whose keys it writes."""
     for resource, secret in _targets(app):
         own = app.resource(secret.key)
-        if es.creation_policy(resource.any) not in es.ADDING and _of_argo_cd(fleet, secret, own):
-            if _brings_the_key(resource):
+        if es.creation_policy(resource.any) not in es.MERGING_POLICIES and _is_argocd_secret(fleet, secret, own):
+            if _writes_session_key(resource):
                 continue
             shown = next(
-                (owner for owner, listed in _elsewhere(app, fleet, secret) if listed.status == "OutOfSync"), None
+                (owner for owner, listed in _other_listings(app, fleet, secret) if listed.status == "OutOfSync"), None
             )
-            yield _keys_of_argo_cd(app, resource, secret, shown)
+            yield _session_key_finding(app, resource, secret, shown)
             continue
-        for owner, listed in (*(((app.ref, own),) if own else ()), *_elsewhere(app, fleet, secret)):
+        for owner, listed in (*(((app.ref, own),) if own else ()), *_other_listings(app, fleet, secret)):
             if (listed.requires_pruning or listed.extra) and not listed.hook:
                 continue
-            if es.creation_policy(resource.any) in es.ADDING:
+            if es.creation_policy(resource.any) in es.MERGING_POLICIES:
                 shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
-                if keys := _contested(resource, shown):
-                    yield _shared_keys(app, owner, resource, shown, keys)
-                if copied := _copied(resource, shown):
-                    yield _shared_metadata(app, owner, resource, shown, copied)
-            elif not _shell(resource, listed):
+                if keys := _contested_keys(resource, shown):
+                    yield _shared_keys_finding(app, owner, resource, shown, keys)
+                if copied := _copied_metadata(resource, shown):
+                    yield _shared_metadata_finding(app, owner, resource, shown, copied)
+            elif not _is_empty_shell(resource, listed):
                 yield _finding(app, owner, resource, listed)
-        if es.creation_policy(resource.any) not in es.ADDING and es.ready(resource.live).get("status") == "True":
-            yield from (_second_owner(app, resource, secret, maker) for maker in _other_owners(app, secret)[:1])
+        if (
+            es.creation_policy(resource.any) not in es.MERGING_POLICIES
+            and es.ready_condition(resource.live).get("status") == "True"
+        ):
+            yield from (_second_owner_finding(app, resource, secret, maker) for maker in _other_owners(app, secret)[:1])
 
 
 def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
     """The ExternalSecrets that write a Secret, and the Secret."""
     for resource in es.external_secrets(app):
         name = es.target_name(resource.any)
-        if resource.any and name and es.creation_policy(resource.any) != "None" and not es.leaving(app, resource):
+        if resource.any and name and es.creation_policy(resource.any) != "None" and not es.is_leaving(app, resource):
             yield resource, ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
 
 
@@ -110,7 +113,7 @@ def _other_owners(app: App, secret: ResourceId) -> tuple[str, ...]:
     return tuple(f"{o.kind} {o.namespace or secret.namespace}/{o.name}" for o in owners if o.kind != "ExternalSecret")
 
 
-def _second_owner(app: App, resource: Resource, secret: ResourceId, maker: str) -> Finding:
+def _second_owner_finding(app: App, resource: Resource, secret: ResourceId, maker: str) -> Finding:
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
     rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
@@ -139,22 +142,22 @@ def _second_owner(app: App, resource: Resource, secret: ResourceId, maker: str) 
     )
 
 
-def _elsewhere(app: App, fleet: Fleet, secret: ResourceId) -> Iterator[tuple[AppRef, Resource]]:
+def _other_listings(app: App, fleet: Fleet, secret: ResourceId) -> Iterator[tuple[AppRef, Resource]]:
     for owner in fleet.owners(secret.key):
         listed = fleet.resource(owner, secret.key) if owner != app.ref else None
         if listed is not None:
             yield owner, listed
 
 
-def _shell(resource: Resource, secret: Resource) -> bool:
+def _is_empty_shell(resource: Resource, secret: Resource) -> bool:
     """Whether a Secret has no conflict with its ExternalSecret: it is in sync, and Argo CD compares no known key of Git."""
     keys = {*mapping(secret.desired, "data"), *mapping(secret.desired, "stringData")}
     if secret.normalized is not None:
         keys &= mapping(secret.normalized, "data").keys()  # the others are ignored
-    return secret.status == "Synced" and not keys and es.ready(resource.live).get("status") == "True"
+    return secret.status == "Synced" and not keys and es.ready_condition(resource.live).get("status") == "True"
 
 
-def _of_argo_cd(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
+def _is_argocd_secret(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
     """Whether it is Argo CD's own Secret, which its API server fills itself (server.secretkey, admin.password; util/settings of Argo CD)."""
     if secret.name != "argocd-secret":
         return False
@@ -162,12 +165,12 @@ def _of_argo_cd(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
     return labelled or (secret.cluster == IN_CLUSTER and secret.namespace == fleet.control_plane)
 
 
-def _brings_the_key(resource: Resource) -> bool:
+def _writes_session_key(resource: Resource) -> bool:
     """Whether it writes the session key itself, or keys that only the provider knows: such a Secret may be complete."""
     return "server.secretkey" in es.written_keys(resource.any) or bool(items(resource.any, "spec", "dataFrom"))
 
 
-def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId, shown: AppRef | None) -> Finding:
+def _session_key_finding(app: App, resource: Resource, secret: ResourceId, shown: AppRef | None) -> Finding:
     """`shown` is another application whose Secret differs for it."""
     policy = es.creation_policy(resource.any)
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
@@ -201,7 +204,7 @@ def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId, shown: Ap
     )
 
 
-def _contested(resource: Resource, secret: Resource) -> tuple[str, ...]:
+def _contested_keys(resource: Resource, secret: Resource) -> tuple[str, ...]:
     """Keys that the ExternalSecret adds and that differ from Git's own."""
     written = es.written_keys(resource.any)
     return tuple(
@@ -212,12 +215,12 @@ def _contested(resource: Resource, secret: Resource) -> tuple[str, ...]:
     )
 
 
-def _shared_keys(app: App, owner: AppRef, resource: Resource, secret: Resource, keys: Sequence[str]) -> Finding:
-    mine = "" if owner == app.ref else f" of application {app.ref}"
+def _shared_keys_finding(app: App, owner: AppRef, resource: Resource, secret: Resource, keys: Sequence[str]) -> Finding:
+    other_application = "" if owner == app.ref else f" of application {app.ref}"
     names = ", ".join(f'"{key}"' for key in keys)
-    edit = [{"op": "remove", "path": join_pointer(_field(secret, key), key)} for key in keys]
+    edit = [{"op": "remove", "path": join_pointer(_data_field(secret, key), key)} for key in keys]
     return Finding(
-        message=f"{secret.id} gets {names if len(keys) < 3 else f'{len(keys)} keys'} from Git and from {resource.id}{mine}, "
+        message=f"{secret.id} gets {names if len(keys) < 3 else f'{len(keys)} keys'} from Git and from {resource.id}{other_application}, "
         "so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, join_pointer("data", keys[0]) if len(keys) == 1 else "/data"),
         evidence=(f"creationPolicy {es.creation_policy(resource.any)}; both write {names}",),
@@ -235,11 +238,11 @@ def _shared_keys(app: App, owner: AppRef, resource: Resource, secret: Resource, 
     )
 
 
-def _field(secret: Resource, key: str) -> str:
+def _data_field(secret: Resource, key: str) -> str:
     return "stringData" if key in mapping(secret.desired, "stringData") else "data"
 
 
-def _copied(resource: Resource, secret: Resource) -> tuple[str, ...]:
+def _copied_metadata(resource: Resource, secret: Resource) -> tuple[str, ...]:
     """Labels and annotations that differ because the operator copies the ExternalSecret's own: it does so without a template."""
     if isinstance(es.target_of(resource.any).get("template"), Mapping):
         return ()
@@ -252,24 +255,24 @@ def _copied(resource: Resource, secret: Resource) -> tuple[str, ...]:
         change.pointer
         for change in secret.changes
         if change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/"))
-        and (own.get(split_pointer(change.pointer)[-1]) == change.live or _names(resource, change.live))
+        and (own.get(split_pointer(change.pointer)[-1]) == change.live or _is_tracking_id_of(resource, change.live))
     )
 
 
-def _names(resource: Resource, value: Json) -> bool:
+def _is_tracking_id_of(resource: Resource, value: Json) -> bool:
     """Whether the value is Argo CD's tracking id of the ExternalSecret (`app:group/kind:namespace/name`)."""
     return str(value).endswith(f":{es.GROUP}/ExternalSecret:{resource.namespace}/{resource.name}")
 
 
-def _shared_metadata(
+def _shared_metadata_finding(
     app: App, owner: AppRef, resource: Resource, secret: Resource, pointers: tuple[str, ...]
 ) -> Finding:
-    mine = "" if owner == app.ref else f" of application {app.ref}"
+    other_application = "" if owner == app.ref else f" of application {app.ref}"
     names = enumerated([split_pointer(pointer)[-1] for pointer in pointers])
     empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/template", empty))
     return Finding(
-        message=f"{resource.id}{mine} copies its own metadata onto {secret.id} of Git, "
+        message=f"{resource.id}{other_application} copies its own metadata onto {secret.id} of Git, "
         "so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, pointers[0] if len(pointers) == 1 else "/metadata"),
         evidence=(f"creationPolicy {es.creation_policy(resource.any)} without target.template", f"copied: {names}"),
@@ -291,13 +294,13 @@ def _shared_metadata(
 def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> Finding:
     policy = es.creation_policy(resource.any)
     taken = any(str(o.get("apiVersion", "")).startswith(es.GROUP) for o in owner_references(secret.live))
-    mine = "" if owner == app.ref else f" of application {app.ref}"
+    other_application = "" if owner == app.ref else f" of application {app.ref}"
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
     rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     return Finding(
-        message=f"{secret.id} is in Git and the target of {resource.id}{mine}, so Argo CD and the operator overwrite each other.",
+        message=f"{secret.id} is in Git and the target of {resource.id}{other_application}, so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, "/data"),
         evidence=(
             f"creationPolicy {policy}",

@@ -23,7 +23,7 @@ from argolint.values import dig, enumerated, items, mapping
 
 from ..shared import charts
 from . import _external_secret as es
-from ._rewrite import Lost, lost_groups, with_braces
+from ._rewrite import LostGroup, braces_fix, lost_groups
 from ._template import uses_nothing
 
 
@@ -32,11 +32,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for found in es.declared(app):
         if es.creation_policy(found.manifest) != "None" and uses_nothing(found.manifest):
             yield _finding(app, found)
-        elif es.ready(found.resource.live).get("status") != "False":
-            yield from (_renamed(app, found, lost) for lost in lost_groups(found.manifest))
+        elif es.ready_condition(found.resource.live).get("status") != "False":
+            yield from (_lost_group_finding(app, found, lost) for lost in lost_groups(found.manifest))
 
 
-def _renamed(app: App, found: es.Declared, lost: Lost) -> Finding:
+def _lost_group_finding(app: App, found: es.Declared, lost: LostGroup) -> Finding:
     """The finding for a rewrite that loses the distinction between keys: all keys that it fetches get one name."""
     lost = replace(lost, pointer=found.pointer(lost.pointer))
     return Finding(
@@ -45,7 +45,7 @@ def _renamed(app: App, found: es.Declared, lost: Lost) -> Finding:
         evidence=(
             "Go takes the longest run of letters, digits and underscores after $ for the name; one that is not there is empty",
         ),
-        fixes=(with_braces(lost, str(found.resource.id), found.resource.id),),
+        fixes=(braces_fix(lost, str(found.resource.id), found.resource.id),),
     )
 
 

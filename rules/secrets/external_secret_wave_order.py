@@ -50,18 +50,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.desired is None:
             continue
         place = place_of(resource.desired)
-        for source, what in _sources(app, resource):
+        for source, what in _read_objects(app, resource):
             if place_of(source.desired, source.sync_wave) > place:
                 yield _finding(app, source, resource, "which reads it", what)
         pairs = waiting.get(resource.key, ())
         secret = es.target_name(resource.desired)
         hooks = [pair.waiting for pair in pairs if pair.waiting.hook]
         if hooks:
-            yield _before_the_sync(app, resource, hooks, secret)
+            yield _hook_finding(app, resource, hooks, secret)
         for pair in pairs:
             if pair.waiting.resource is not None and not pair.waiting.hook:
                 need = f'which cannot start without its Secret "{secret}"'
-                least = max((source.wave for source, _ in _sources(app, resource)), default=None)
+                least = max((source.wave for source, _ in _read_objects(app, resource)), default=None)
                 yield _finding(app, resource, pair.waiting.resource, need, "the ExternalSecret", least)
 
 
@@ -70,7 +70,7 @@ def _makes_secret(resource: Resource) -> bool:
     return resource.desired is not None and es.creation_policy(resource.desired) in ("Owner", "Orphan")
 
 
-def _before_the_sync(app: App, late: Resource, hooks: Sequence[Member], secret: str) -> Finding:
+def _hook_finding(app: App, late: Resource, hooks: Sequence[Member], secret: str) -> Finding:
     first, phase, more = (
         hooks[0].id,
         PHASES[hooks[0].place.phase],
@@ -95,7 +95,7 @@ def _before_the_sync(app: App, late: Resource, hooks: Sequence[Member], secret: 
     )
 
 
-def _sources(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
+def _read_objects(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
     """The objects that the ExternalSecret reads and the application has, each with its name for a sentence."""
     for ref in es.store_refs(resource.desired):
         store = app.resource(ref.id(resource.namespace, app.cluster).key)

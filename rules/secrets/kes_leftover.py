@@ -45,21 +45,21 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object of Kubernetes External Secrets that the application renders or still runs."""
     for resource in app.resources:
-        if es.leaving(app, resource):
+        if es.is_leaving(app, resource):
             continue
         if resource.kind == "CustomResourceDefinition" and resource.name == CRD:
-            yield _part(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
+            yield _part_finding(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
         elif not (resource.desired_known or resource.live_known):
             continue
         elif resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
-            yield _object(app, fleet, resource)
+            yield _object_finding(app, fleet, resource)
         elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
             IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)
         ):
-            yield _part(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
+            yield _part_finding(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
 
 
-def _part(app: App, resource: Resource, what: str) -> Finding:
+def _part_finding(app: App, resource: Resource, what: str) -> Finding:
     return Finding(
         message=f"{resource.id} {what}: Secrets of this cluster may depend on it.",
         at=Location(app.ref, resource.id),
@@ -78,7 +78,7 @@ def _part(app: App, resource: Resource, what: str) -> Finding:
     )
 
 
-def _object(app: App, fleet: Fleet, resource: Resource) -> Finding:
+def _object_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     status = str(dig(resource.live, "status", "status") or "")
     failed = status.startswith("ERROR")
     polled = parse_time(dig(resource.live, "status", "lastSync"))
@@ -89,22 +89,22 @@ def _object(app: App, fleet: Fleet, resource: Resource) -> Finding:
         else "its Secret depends on a controller that no one maintains"
     )
     return Finding(
-        message=f"{resource.id} is of {_version(resource)}, the archived Kubernetes External Secrets: {why}.",
+        message=f"{resource.id} is of {_api_version(resource)}, the archived Kubernetes External Secrets: {why}.",
         at=Location(app.ref, resource.id, "/apiVersion"),
         severity="error" if failed else None,
         evidence=((f"last poll {age} ago: {status}",) if polled else ("it was never polled",)),
         fixes=_fixes(fleet, app, resource),
-        explains=es.consequences(app, resource.id),
+        explains=es.health_consequences(app, resource.id),
     )
 
 
-def _version(resource: Resource) -> str:
+def _api_version(resource: Resource) -> str:
     return str(resource.any.get("apiVersion") or f"{es.KES_GROUP}/v1")
 
 
 def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     name, ns = resource.name, resource.namespace
-    made = convert(_placed(resource), f"{name}-eso")
+    made = convert(_with_namespace(resource), f"{name}-eso")
     if made is None:
         backend = dig(resource.any, "spec", "backendType")
         removed = " (its own was removed in v2.0.0)" if str(backend).startswith("alicloud") else ""
@@ -149,7 +149,7 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     return new_name, same_name
 
 
-def _placed(resource: Resource) -> dict[str, object]:
+def _with_namespace(resource: Resource) -> dict[str, object]:
     obj = dict(resource.any)
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": resource.namespace}}
 

@@ -27,9 +27,9 @@ from . import _external_secret as es
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each old object that will be removed and owns a Secret."""
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
-        if not (es.leaving(app, resource) or es.deleting(resource)):
+        if not (es.is_leaving(app, resource) or es.is_deleting(resource)):
             continue
-        if not es.deleting(resource) and prunes(app, resource, fleet) == "never":
+        if not es.is_deleting(resource) and prunes(app, resource, fleet) == "never":
             continue
         node = app.node(resource.id)
         for child in app.children(node.uid if node else resource.uid):
@@ -47,7 +47,7 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
         es.release_secret(ns, name),
     )
     return Finding(
-        message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '
+        message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.is_deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '
         "pruning deletes that Secret with it.",
         at=Location(app.ref, resource.id),
         severity=None if users else "warning",

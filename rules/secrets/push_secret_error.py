@@ -32,8 +32,8 @@ from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
-from ._sync_error_surroundings import formerly
-from ._sync_error_texts import Diagnosis, classify, clean, warnings
+from ._sync_error_surroundings import past_sentence
+from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings
 
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
@@ -47,37 +47,43 @@ def _meant(text: str) -> Match | None:
     return catalogue().match(text, "push")
 
 
-def _failing(app: App) -> Iterator[Resource]:
+def _failing_push_secrets(app: App) -> Iterator[Resource]:
     for kind in PLURALS:
         for resource in app.of_kind(kind, es.GROUP):
-            if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
+            if es.ready_condition(resource.live).get("status") == "False" and not es.is_deleting(resource):
                 yield resource
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The Events of failing PushSecrets without a reason in their condition, and their stores if another application manages them."""
-    for resource in _failing(app):
-        yield from stores.wants_of_refs(app, fleet, _refs(resource), resource.namespace)
-        if str(es.ready(resource.live).get("message")) in GENERIC:
+    for resource in _failing_push_secrets(app):
+        yield from stores.reference_wants(app, fleet, _store_refs(resource), resource.namespace)
+        if str(es.ready_condition(resource.live).get("message")) in GENERIC:
             yield Want("events", resource.id, resource.uid)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each PushSecret that is Ready=False."""
-    for resource in _failing(app):
-        condition = es.ready(resource.live)
-        message = clean(str(condition.get("message") or ""))
-        events = warnings(app, resource) if message in GENERIC else ()
-        text = clean(events[0].message) if events else message
-        come = _has_come(app, resource) if _no_source(resource, text) else _store_has_come(app, fleet, resource, text)
-        again = ", and the operator will retry" if come else ""
+    for resource in _failing_push_secrets(app):
+        condition = es.ready_condition(resource.live)
+        message = cleaned_text(str(condition.get("message") or ""))
+        events = current_warnings(app, resource) if message in GENERIC else ()
+        text = cleaned_text(events[0].message) if events else message
+        is_present = (
+            _has_source_appeared(app, resource)
+            if _is_source_missing(resource, text)
+            else _has_store_recovered(app, fleet, resource, text)
+        )
+        retry_note = ", and the operator will retry" if is_present else ""
         yield Finding(
-            message=f"{resource.id} {_so(text)} because {_because(resource, text, come)}{again}.",
+            message=f"{resource.id} {_consequence(text)} because {_reason(resource, text, is_present)}{retry_note}.",
             at=Location(app.ref, resource.id, _pointer(resource, text)),
-            severity="info" if come else None,
+            severity="info" if is_present else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
-            fixes=() if come else (*_other_kind(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
-            explains=es.consequences(app, resource.id),
+            fixes=()
+            if is_present
+            else (*_other_kind_fixes(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
+            explains=es.health_consequences(app, resource.id),
             follows=_follows(app, resource, text),
         )
 
@@ -91,13 +97,13 @@ def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
     return (Follows(Symptom.health(store)), Follows(Symptom.missing(store)))
 
 
-def _no_source(resource: Resource, text: str) -> bool:
-    return str(es.ready(resource.live).get("reason")) == "SourceDeleted" or "source secret" in text
+def _is_source_missing(resource: Resource, text: str) -> bool:
+    return str(es.ready_condition(resource.live).get("reason")) == "SourceDeleted" or "source secret" in text
 
 
-def _has_come(app: App, resource: Resource) -> bool:
+def _has_source_appeared(app: App, resource: Resource) -> bool:
     """Whether the tree shows the source Secret, created within the last minutes and after the PushSecret."""
-    own = (resource.namespace, _source(resource))
+    own = (resource.namespace, _source_name(resource))
     return any(
         (node.id.namespace, node.id.name) == own
         and node.created_at is not None
@@ -106,7 +112,7 @@ def _has_come(app: App, resource: Resource) -> bool:
     )
 
 
-def _store_has_come(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
+def _has_store_recovered(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
     """Whether the missing store turned Ready within the last minutes."""
     found = classify(text)
     if found is None or found.cause not in ("store-not-found", "store-not-ready"):
@@ -116,31 +122,31 @@ def _store_has_come(app: App, fleet: Fleet, resource: Resource, text: str) -> bo
     return store.is_ready is True and store.since is not None and app.observed_at - store.since < PATIENCE
 
 
-def _so(text: str) -> str:
+def _consequence(text: str) -> str:
     if text.startswith("Failed to Delete Secrets"):
         return "does not delete what it no longer pushes"
     return "pushes nothing"
 
 
-def _because(resource: Resource, text: str, come: bool) -> str:
-    if _no_source(resource, text):
-        kind, name, _ = _origin(resource)
-        if come:
+def _reason(resource: Resource, text: str, is_present: bool) -> str:
+    if _is_source_missing(resource, text):
+        kind, name, _ = _source_place(resource)
+        if is_present:
             return f'its source Secret "{name}" was missing at the last attempt (by now it is there)'
-        if api := _no_generator(resource):
+        if api := _wrong_generator_version(resource):
             return f'its generatorRef names apiVersion "{api}", which holds no generators'
         return f'its source Secret "{name}" is missing' if kind == "Secret" else f"its {kind} {name} gives no value"
-    if es.ready(resource.live).get("message") == "one or more namespaces failed":
+    if es.ready_condition(resource.live).get("message") == "one or more namespaces failed":
         failed = items(resource.live, "status", "failedNamespaces")
         if failed:
             first, *more = failed
-            why = telling(clean(str(dig(first, "reason") or "")))
+            why = telling(cleaned_text(str(dig(first, "reason") or "")))
             others = f", and in {len(more)} more" if more else ""
             return f'namespace {dig(first, "namespace")} fails ("{why}"){others}'
         return "one or more of its namespaces fail"
     found, meant = classify(text), _meant(text)
     if found is not None and found.detail.get("store"):
-        return formerly(found.says, "is ready") if come else found.says
+        return past_sentence(found.says, "is ready") if is_present else found.says
     if meant is not None and meant.entry.says:
         return meant.says
     if found is not None and found.cause == "template":
@@ -148,24 +154,24 @@ def _because(resource: Resource, text: str, come: bool) -> str:
     return f'the operator says "{telling(text, 12)}"'
 
 
-def _source(resource: Resource) -> str:
+def _source_name(resource: Resource) -> str:
     return str(dig(resource.any, "spec", "selector", "secret", "name") or "")
 
 
-def _origin(resource: Resource) -> tuple[str, str, str]:
+def _source_place(resource: Resource) -> tuple[str, str, str]:
     """Kind, name and pointer of the source: a Secret, Secrets by label, or a generator."""
     generator = dig(resource.any, "spec", "selector", "generatorRef")
-    if _source(resource):
-        return "Secret", _source(resource), "/spec/selector/secret/name"
+    if _source_name(resource):
+        return "Secret", _source_name(resource), "/spec/selector/secret/name"
     if isinstance(generator, dict):
         return f"generator {generator.get('kind')}", f'"{generator.get("name")}"', "/spec/selector/generatorRef"
     return "selector", "of Secrets", "/spec/selector/secret"
 
 
-def _no_generator(resource: Resource) -> str:
+def _wrong_generator_version(resource: Resource) -> str:
     """The apiVersion of the generatorRef, if its group is not that of the generators."""
     api = str(dig(resource.any, "spec", "selector", "generatorRef", "apiVersion") or "")
-    return "" if _source(resource) or not api or api.startswith(f"{es.GENERATORS}/") else api
+    return "" if _source_name(resource) or not api or api.startswith(f"{es.GENERATORS}/") else api
 
 
 def _pointer(resource: Resource, text: str) -> str:
@@ -174,8 +180,8 @@ def _pointer(resource: Resource, text: str) -> str:
         refs = items(resource.any, "spec", "secretStoreRefs")
         index = next((i for i, ref in enumerate(refs) if dig(ref, "name") == found.detail["store"]), 0)
         return f"/spec/secretStoreRefs/{index}/name"
-    if _no_source(resource, text):
-        return _origin(resource)[2] + ("/apiVersion" if _no_generator(resource) else "")
+    if _is_source_missing(resource, text):
+        return _source_place(resource)[2] + ("/apiVersion" if _wrong_generator_version(resource) else "")
     meant = _meant(text)
     missing = meant.facts.get("missing") if meant else None
     for index, entry in enumerate(items(resource.any, "spec", "data")):
@@ -189,20 +195,20 @@ def _pointer(resource: Resource, text: str) -> str:
     return ""
 
 
-def _other_kind(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
+def _other_kind_fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
     """The fix for a store that exists with the other kind (without a kind, the operator looks for a SecretStore)."""
     found, pointer = classify(text), _pointer(resource, text)
     if found is None or found.cause != "store-not-found" or not pointer:
         return
     ref = es.StoreRef(found.detail["kind"], found.detail["store"], pointer)
-    other = stores.twin(app, fleet, ref, resource.namespace)
+    other = stores.other_kind_store(app, fleet, ref, resource.namespace)
     if other is not None:
         kind = other.ref.kind
         edit = Edit("json-patch", set_field(resource.any, f"{pointer.rpartition('/')[0]}/kind", kind))
         yield Fix(f'Refer to the {kind} "{ref.name}", which exists', "manifest", str(resource.id), edit)
 
 
-def _refs(resource: Resource) -> list[es.StoreRef]:
+def _store_refs(resource: Resource) -> list[es.StoreRef]:
     """The stores that it writes to by name."""
     return [
         es.StoreRef(str(dig(ref, "kind") or "SecretStore"), str(dig(ref, "name")), f"/spec/secretStoreRefs/{index}")
@@ -211,9 +217,9 @@ def _refs(resource: Resource) -> list[es.StoreRef]:
     ]
 
 
-def _target(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
+def _failing_store(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
     """The store in the error, else the first one of the PushSecret."""
-    refs = _refs(resource)
+    refs = _store_refs(resource)
     store = _STORE.search(text)
     name = found.detail.get("store") or (store[1] if store else "")
     of_name = (ref for ref in refs if ref.name == name)
@@ -225,15 +231,19 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     ns, plural = resource.namespace, PLURALS[resource.kind]
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
     found, meant = classify(text) or Diagnosis("unknown", ""), _meant(text)
-    target = _target(app, fleet, resource, text, found)
+    target = _failing_store(app, fleet, resource, text, found)
     known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
-    known |= {"object": str(resource.id), "source": _source(resource), "origin": " ".join(_origin(resource)[:2])}
+    known |= {
+        "object": str(resource.id),
+        "source": _source_name(resource),
+        "origin": " ".join(_source_place(resource)[:2]),
+    }
     if found.cause == "store-not-found" and found.detail.get("store"):
         return advice(__package__, "push-store-not-found", {**known, "kind": found.detail["kind"]})
-    if _no_source(resource, text):
+    if _is_source_missing(resource, text):
         return _of_source(resource, known)
     if found.cause == "template":
-        return _template(resource, found, retry)
+        return _template_fixes(resource, found, retry)
     if found.cause in _OF_STORE or found.topic == "aws-policy":
         return advice(__package__, found.advice, {**known, "key": "its keys"})
     if text.endswith("secret not found") and dig(target.manifest, "spec", "provider", "vault", "version") == "v1":
@@ -241,24 +251,24 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if meant is None:
         return advice(__package__, "push", known)
     if meant.entry.advice == "push-cannot-ask":
-        return _without_asking(resource, _asked_since(target), version_of(app, fleet))
+        return _without_asking(resource, _first_release_asking(target), version_of(app, fleet))
     return advice(__package__, meant.entry.advice, {**known, **meant.facts, "controller": "<class>"})
 
 
 def _of_source(resource: Resource, known: Mapping[str, object]) -> tuple[Fix, ...]:
     """Fixes for a source that gives nothing: a generator of the wrong group, any other generator, a missing Secret."""
-    kind, _, pointer = _origin(resource)
-    if _no_generator(resource):
+    kind, _, pointer = _source_place(resource)
+    if _wrong_generator_version(resource):
         right = f"{es.GENERATORS}/v1alpha1"
         edit = Edit("json-patch", [{"op": "replace", "path": f"{pointer}/apiVersion", "value": right}])
         return (Fix(f"Write {right}", "manifest", str(resource.id), edit),)
     return advice(__package__, "push-source-missing" if kind == "Secret" else "push-generator", known)
 
 
-def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
+def _template_fixes(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
     """Fixes for its template, which reads the source Secret's keys: since v0.9.19 a missing key is an error (pull request 3480)."""
     absent = found.detail.get("absent")
-    origin = f'Secret "{_source(resource)}"' if _source(resource) else "its source"
+    origin = f'Secret "{_source_name(resource)}"' if _source_name(resource) else "its source"
     title = (
         f'Read a key that {origin} holds in place of "{absent}"' if absent else f"Correct the template of {resource.id}"
     )
@@ -269,9 +279,9 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
     return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)
 
 
-def _asked_since(target: stores.Store) -> str:
+def _first_release_asking(target: stores.Store) -> str:
     """The first release in which the operator asks this provider whether a key exists; empty if there is none."""
-    return str(load(__package__, "provider_advice.yaml")[_provider.name_of(target)].get("exists_since") or "")
+    return str(load(__package__, "provider_advice.yaml")[_provider.provider_name(target)].get("exists_since") or "")
 
 
 def _without_asking(resource: Resource, since: str, version: OperatorVersion) -> tuple[Fix, ...]:

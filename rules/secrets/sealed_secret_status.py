@@ -29,7 +29,7 @@ from argolint.patterns import regex
 from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
 
 from . import _external_secret as es
-from ._sync_error_texts import clean
+from ._sync_error_texts import cleaned_text
 
 RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")
@@ -48,22 +48,22 @@ class Options:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each SealedSecret without evidence that it is unsealed."""
     for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
-        if resource.live is None or es.deleting(resource):
+        if resource.live is None or es.is_deleting(resource):
             continue
         synced = condition(resource.live, "Synced")
         if synced is not None and synced.get("status") == "False":
-            message = clean(str(synced.get("message") or "no reason given"))
+            message = cleaned_text(str(synced.get("message") or "no reason given"))
             if FOREIGN in message:
-                yield _foreign(app, resource)
+                yield _foreign_finding(app, resource)
             else:
-                yield _outlived(app, resource, message, synced) or _refused(app, resource, message)
+                yield _outdated_finding(app, resource, message, synced) or _refused_finding(app, resource, message)
         elif not dig(resource.live, "status"):
             since = es.created_at(resource)
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
-                yield _silent(app, resource, age_text(app.observed_at - since))
+                yield _silent_finding(app, resource, age_text(app.observed_at - since))
 
 
-def _secret(app: App, resource: Resource) -> tuple[str, bool | None]:
+def _secret_in_tree(app: App, resource: Resource) -> tuple[str, bool | None]:
     """The Secret's name, which is the SealedSecret's own, and whether the tree shows it; None if it never would."""
     template = dig(resource.live, "spec", "template")
     name = resource.name
@@ -76,8 +76,8 @@ def _is_secret(node: Node, namespace: str, name: str) -> bool:
     return (node.id.kind, node.id.group, node.id.namespace, node.id.name) == ("Secret", "", namespace, name)
 
 
-def _silent(app: App, resource: Resource, age: str) -> Finding:
-    name, there = _secret(app, resource)
+def _silent_finding(app: App, resource: Resource, age: str) -> Finding:
+    name, is_in_tree = _secret_in_tree(app, resource)
     run = Fix(
         "Run the sealed-secrets controller on this cluster",
         "operator",
@@ -95,24 +95,24 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
         True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
         False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
         None: "has no status, and its Secret has no owner that would show whether a controller unsealed it",
-    }[there]
+    }[is_in_tree]
     return Finding(
         message=f"{resource.id} {what}.",
         at=Location(app.ref, resource.id),
         evidence=(f"no status {age} after its creation",),
-        fixes=(tell, run) if there else (run, tell),
-        explains=es.consequences(app, resource.id),
-        follows=_absent(app) if there is False else (),
+        fixes=(tell, run) if is_in_tree else (run, tell),
+        explains=es.health_consequences(app, resource.id),
+        follows=_missing_controller(app) if is_in_tree is False else (),
     )
 
 
-def _absent(app: App) -> tuple[Follows, ...]:
+def _missing_controller(app: App) -> tuple[Follows, ...]:
     title = f"No sealed-secrets controller serves cluster {app.cluster}."
     return (Follows.common(title, "sealed-secrets", app.cluster),)
 
 
-def _foreign(app: App, resource: Resource) -> Finding:
-    name, _ = _secret(app, resource)
+def _foreign_finding(app: App, resource: Resource) -> Finding:
+    name, _ = _secret_in_tree(app, resource)
     node = next((n for n in app.nodes if _is_secret(n, resource.namespace, name) and n.owners), None)
     owner = node.owners[0] if node is not None else None
     maker = f"{owner.kind} {owner.namespace or resource.namespace}/{owner.name}" if owner else ""
@@ -125,40 +125,40 @@ def _foreign(app: App, resource: Resource) -> Finding:
         message=f"{resource.id} is not unsealed, since {why}.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition Synced=False: {FOREIGN}",),
-        fixes=_one_writer(resource, maker) if maker else _taken_over(resource, name),
-        explains=es.consequences(app, resource.id),
+        fixes=_one_writer_fixes(resource, maker) if maker else _take_over_fixes(resource, name),
+        explains=es.health_consequences(app, resource.id),
     )
 
 
-def _one_writer(resource: Resource, maker: str) -> tuple[Fix, ...]:
+def _one_writer_fixes(resource: Resource, maker: str) -> tuple[Fix, ...]:
     text = f"{maker} makes the Secret. If the sealed data are the right ones, remove that object instead: that deletes its Secret too, and the SealedSecret then makes it."
     return (Fix("Remove the SealedSecret from Git", "manifest", str(resource.id), Edit("text", text)),)
 
 
-def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
+def _take_over_fixes(resource: Resource, name: str) -> tuple[Fix, ...]:
     where = f"Secret {resource.namespace}/{name}"
     adopt = f"kubectl -n {sh(resource.namespace)} annotate secret {sh(name)} sealedsecrets.bitnami.com/managed=true --overwrite"
     delete = f"kubectl -n {sh(resource.namespace)} delete secret {sh(name)}"
-    again = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
+    restart = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
     return (
         Fix(
             "Let the controller take the Secret over",
             "live",
             where,
-            Edit("command", adopt + again),
+            Edit("command", adopt + restart),
             "its data is replaced by the sealed one; who else writes it must stop, such as a copy in Git",
         ),
         Fix(
             "Delete the Secret, so that it is made from the sealed data",
             "live",
             where,
-            Edit("command", delete + again),
+            Edit("command", delete + restart),
             "keys that only it holds are lost, and pods that start meanwhile wait",
         ),
     )
 
 
-def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
+def _outdated_finding(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
     """The finding for an error older than the Secret of this SealedSecret; None if it is not, or if the times are unknown."""
     failed = parse_time(synced.get("lastUpdateTime")) or parse_time(synced.get("lastTransitionTime"))
     own = (
@@ -184,19 +184,19 @@ def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Fin
                 Edit("command", RESTART),
             ),
         ),
-        explains=es.consequences(app, resource.id),
+        explains=es.health_consequences(app, resource.id),
     )
 
 
-def _refused(app: App, resource: Resource, message: str) -> Finding:
-    name, there = _secret(app, resource)
+def _refused_finding(app: App, resource: Resource, message: str) -> Finding:
+    name, is_in_tree = _secret_in_tree(app, resource)
     loss = {
         True: f'Secret "{name}" keeps old data',
         False: f'there is no Secret "{name}"',
         None: f'Secret "{name}" stays as it was',
-    }[there]
+    }[is_in_tree]
     mangled = _mangled(resource, message)
-    moved = _moved(resource) if _UNREADABLE.search(message) and not mangled else ""
+    moved = _moved_phrase(resource) if _UNREADABLE.search(message) and not mangled else ""
     said = f"the value of {mangled} is not what kubeseal wrote" if mangled else moved or telling(message, 8)
     seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
@@ -208,7 +208,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         ),
         fixes=_as_sealed(app, resource)
         if mangled
-        else _look(resource)
+        else _look_fixes(resource)
         if not _UNREADABLE.search(message)
         else (
             Fix(
@@ -217,7 +217,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
                 str(resource.id),
                 Edit("command", seal),
             ),
-            *((_wider(resource),) if moved else ()),
+            *((_wider_scope_fix(resource),) if moved else ()),
             Fix(
                 "Bring the old sealing key back, then restart the controller: the error stays until it looks again",
                 "live",
@@ -225,7 +225,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
                 Edit("command", RESTART),
             ),
         ),
-        explains=es.consequences(app, resource.id),
+        explains=es.health_consequences(app, resource.id),
     )
 
 
@@ -271,7 +271,7 @@ def _as_sealed(app: App, resource: Resource) -> tuple[Fix, ...]:
     )
 
 
-def _look(resource: Resource) -> tuple[Fix, ...]:
+def _look_fixes(resource: Resource) -> tuple[Fix, ...]:
     name = sh(resource.name)
     text = f"kubectl -n {sh(resource.namespace)} describe sealedsecret {name}\nkubectl get pods -A -l app.kubernetes.io/name=sealed-secrets"
     return (
@@ -285,7 +285,7 @@ def _look(resource: Resource) -> tuple[Fix, ...]:
     )
 
 
-def _moved(resource: Resource) -> str:
+def _moved_phrase(resource: Resource) -> str:
     """A phrase with the name for which kubeseal sealed it, if a later prefix or namespace changed it; otherwise empty."""
     own = annotations_of(resource.live)
     if own.get(f"{SCOPE}/cluster-wide") == "true":
@@ -298,7 +298,7 @@ def _moved(resource: Resource) -> str:
     return f"it was sealed for {f'namespace {namespace}' if wide else f'{namespace}/{name}'}"
 
 
-def _wider(resource: Resource) -> Fix:
+def _wider_scope_fix(resource: Resource) -> Fix:
     text = "kubeseal --scope namespace-wide (any name) or cluster-wide (any name and namespace); the annotation that it writes must stay on the SealedSecret and on its template."
     caveat = "anyone who may write SealedSecrets there can have the values unsealed under another name"
     return Fix(

@@ -56,10 +56,10 @@ from argolint.values import enumerated, mapping
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
-from ._provider import placed, unplaced
+from ._provider import credentials_without_namespace, namespaces_fix
 from ._store_hints import hints
-from ._store_refused import meaning, refusal, topic, without_namespaces
-from ._sync_error_texts import Diagnosis, classify, clean, sentence, warnings
+from ._store_refused import no_namespaces_fix, refusal_topic, topic_meaning, webhook_refusal
+from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings, finding_sentence
 
 CAUSE_OF = {
     "store-credential": "credential",
@@ -97,14 +97,16 @@ class Options:
     waiting_minutes: int = 5
 
 
-def _stores(app: App) -> Iterator[Resource]:
+def _all_stores(app: App) -> Iterator[Resource]:
     for kind in es.STORES:
         yield from app.of_kind(kind, es.GROUP)
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The Events of stores that are not Ready, and the CRD with the operator's version."""
-    failing = [r for r in _stores(app) if es.ready(r.live).get("status") == "False" and not es.deleting(r)]
+    failing = [
+        r for r in _all_stores(app) if es.ready_condition(r.live).get("status") == "False" and not es.is_deleting(r)
+    ]
     for resource in failing:
         yield Want("events", resource.id, resource.uid)
     if failing:
@@ -113,13 +115,15 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
     """Bad stores, and every ExternalSecret with the key of its store; `join` combines them."""
-    for resource in _stores(app):
-        finding = _inspect(app, fleet, resource, options)
+    for resource in _all_stores(app):
+        finding = _store_finding(app, fleet, resource, options)
         if finding is not None:
-            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)}, about=resource.key)
+            yield Fact(_join_key(resource.id), app.ref, {"finding": to_builtins(finding)}, about=resource.key)
     for resource in es.external_secrets(app):
         for ref in es.store_refs(resource.any):
-            yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)})
+            yield Fact(
+                _join_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)}
+            )
 
 
 def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
@@ -131,30 +135,30 @@ def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]
     )
     count = len(dependents)
     depends = f", so {count} ExternalSecret{'s' if count > 1 else ''} cannot refresh" if count else ""
-    alone = () if count else ("no ExternalSecret that Argo CD manages depends on it",)
+    no_dependents = () if count else ("no ExternalSecret that Argo CD manages depends on it",)
     for fact in facts:
         if "finding" in fact.data:
-            found = _revive(fact.data["finding"])
+            found = _finding_of_data(fact.data["finding"])
             yield replace(
                 found,
                 message=f"{found.message}{depends}.",
-                evidence=(*found.evidence, *alone),
+                evidence=(*found.evidence, *no_dependents),
                 related=dependents[:SHOWN],
             )
 
 
-def _key(resource: ResourceId) -> str:
+def _join_key(resource: ResourceId) -> str:
     return "|".join((resource.cluster, resource.kind, resource.namespace, resource.name))
 
 
-def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
-    if es.deleting(resource):
+def _store_finding(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
+    if es.is_deleting(resource):
         return None  # its credentials may be deleted before it; a blocking finalizer has its own rule
-    if why := refusal(app, resource):
-        return _refused(app, fleet, resource, why)
-    condition = es.ready(resource.live)
+    if why := webhook_refusal(app, resource):
+        return _refused_finding(app, fleet, resource, why)
+    condition = es.ready_condition(resource.live)
     if condition.get("status") == "False":
-        return _not_ready(app, fleet, resource, clean(str(condition.get("message") or "")))
+        return _not_ready_finding(app, fleet, resource, cleaned_text(str(condition.get("message") or "")))
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
     since = es.created_at(resource)
     waited = since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes)
@@ -164,7 +168,7 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
             message=f'{resource.id} is of class "{store.controller}", which no running operator serves',
             at=Location(app.ref, resource.id, "/spec/controller"),
             cause="unmanaged",
-            evidence=(f"no status {_minutes(app, resource)} min after its creation",),
+            evidence=(f"no status {_age_minutes(app, resource)} min after its creation",),
             fixes=(
                 Fix(
                     "Remove spec.controller, so that the default operator serves the store",
@@ -176,34 +180,34 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
                 ),
                 *advice(__package__, "unmanaged-store", {"controller": store.controller}),
             ),
-            explains=es.consequences(app, resource.id),
+            explains=es.health_consequences(app, resource.id),
         )
     return None
 
 
-def _refused(app: App, fleet: Fleet, resource: Resource, why: str) -> Finding:
+def _refused_finding(app: App, fleet: Fleet, resource: Resource, why: str) -> Finding:
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource, wanted=True)
-    which = topic(store, why)
-    bare = without_namespaces(store) if which == "credential-own-namespace" else None
-    wrong = [each.pointer for each in unplaced(store)] if which == "credential-namespace" else []
+    which = refusal_topic(store, why)
+    bare = no_namespaces_fix(store) if which == "credential-own-namespace" else None
+    wrong = [each.pointer for each in credentials_without_namespace(store)] if which == "credential-namespace" else []
     return Finding(
-        message=f"The webhook of External Secrets refuses {resource.id}: {meaning(which, telling(why))}",
+        message=f"The webhook of External Secrets refuses {resource.id}: {topic_meaning(which, telling(why))}",
         at=Location(app.ref, resource.id, wrong[0] if wrong else "/spec/provider"),
         cause="invalid-provider",
         evidence=(f"the last sync: {why}", *((f"without a namespace: {enumerated(wrong, limit=4)}",) if wrong else ())),
         fixes=(bare,) if bare is not None else _fixes(app, fleet, store, classify(why), which, why),
-        explains=(*es.consequences(app, resource.id), *operations.consequences(app)),
+        explains=(*es.health_consequences(app, resource.id), *operations.consequences(app)),
     )
 
 
-def _minutes(app: App, resource: Resource) -> int:
+def _age_minutes(app: App, resource: Resource) -> int:
     since = es.created_at(resource)
     return int((app.observed_at - since).total_seconds() // 60) if since else 0
 
 
-def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Finding:
-    events = warnings(app, resource)
-    text = clean(events[0].message) if events else message
+def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str) -> Finding:
+    events = current_warnings(app, resource)
+    text = cleaned_text(events[0].message) if events else message
     found = classify(text, "provider", "store")
     if found is not None and found.advice in _OF_ENTRIES:
         found = None  # said of a store, these words are not about a key
@@ -215,36 +219,39 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         cause = "unknown"
     topic = found.topic if found is not None else ""
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
-    given = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
-    come = cause == "credential" and _has_come(app, resource, text)
+    store_hints = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
+    is_present = cause == "credential" and _has_secret_appeared(app, resource, text)
     known = found is not None and topic not in ("", "network-serving", "provider-settings")
     own = f'{resource.kind} "{resource.name}"'
     says = (
-        given[0].says.replace(own, "it")
-        if given
-        else _of_itself(found.says)
+        store_hints[0].says.replace(own, "it")
+        if store_hints
+        else _store_sentence(found.says)
         if found is not None and topic
-        else _says(cause)
+        else _cause_sentence(cause)
     )
     deciding = found.deciding if found is not None and cause == "auth" else (0, 0)
-    so = "it is there by now and the operator will retry" if come else ""
-    quote = "" if given or known else found.text if found is not None else text
+    consequence = "it is there by now and the operator will retry" if is_present else ""
+    quote = "" if store_hints or known else found.text if found is not None else text
     return Finding(
-        message=sentence(str(resource.id), says, so, quote, deciding, _DEPENDENTS).rstrip("."),
+        message=finding_sentence(str(resource.id), says, consequence, quote, deciding, _DEPENDENTS).rstrip("."),
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
-        severity="info" if come else None,
+        severity="info" if is_present else None,
         confidence="proven" if events else "likely",
         evidence=(
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
-            *(hint.seen for hint in given[:1] if hint.seen),
-            *(f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}" for hint in given[1:]),
+            *(hint.evidence for hint in store_hints[:1] if hint.evidence),
+            *(f"{hint.says}{f' ({hint.evidence})' if hint.evidence else ''}" for hint in store_hints[1:]),
         ),
         fixes=()
-        if come
-        else (*(hint.fix for hint in given), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
-        explains=(*es.consequences(app, resource.id), *(symptom for hint in given for symptom in hint.explains)),
+        if is_present
+        else (*(hint.fix for hint in store_hints), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
+        explains=(
+            *es.health_consequences(app, resource.id),
+            *(symptom for hint in store_hints for symptom in hint.explains),
+        ),
     )
 
 
@@ -257,14 +264,14 @@ def _fixes(
     namespace = store.namespace
     then = "# then force a sync of its ExternalSecrets: they do not watch the store, and try again within 7 min by themselves (17 min before v0.14)"
     known = facts(app, fleet, store, namespace or "<namespace>", store.ref.name, text, detail, then)
-    if topic == "credential-namespace" and (fix := placed(app, fleet, store)) is not None:
+    if topic == "credential-namespace" and (fix := namespaces_fix(app, fleet, store)) is not None:
         return (fix,)
     return advice(__package__, topic, {**known, "key": "its keys", "secret": "<Secret>", "controller": "<class>"})
 
 
-def _has_come(app: App, resource: Resource, text: str) -> bool:
+def _has_secret_appeared(app: App, resource: Resource, text: str) -> bool:
     """Whether the missing Secret was created within the last minutes, after the attempt that failed because of it (a first sync)."""
-    attempt = next((e.last for e in warnings(app, resource)), None)
+    attempt = next((e.last for e in current_warnings(app, resource)), None)
     wanted = set(MISSING.findall(text))
     namespace = next(iter(NAMESPACE.findall(text)), resource.namespace)
     return attempt is not None and any(
@@ -274,7 +281,7 @@ def _has_come(app: App, resource: Resource, text: str) -> bool:
     )
 
 
-def _says(cause: str) -> str:
+def _cause_sentence(cause: str) -> str:
     return {
         "credential": "its credential cannot be read",
         "auth": "the provider does not accept its credentials",
@@ -283,7 +290,7 @@ def _says(cause: str) -> str:
     }.get(cause, "its provider could not be used")
 
 
-def _of_itself(says: str) -> str:
+def _store_sentence(says: str) -> str:
     """An ExternalSecret's text, as a statement on the store itself."""
     says = says.replace(" from its store", "")
     of_it = _OWN.sub(r"its \1", says).replace("its store's", "its").replace("the store's", "its")
@@ -298,25 +305,25 @@ def _pointer(resource: Resource, cause: str, text: str) -> str:
     settings = mapping(providers, provider)
     auth = next((f"{base}/{field}" for field in ("auth", "authSecretRef") if field in settings), base)
     if cause == "credential":
-        named = tuple(_naming(settings, [*MISSING.findall(text), *_CONFIG_MAP.findall(text)], base))
+        named = tuple(_reference_pointers(settings, [*MISSING.findall(text), *_CONFIG_MAP.findall(text)], base))
         elsewhere = not any(place.startswith(auth) for place in named)
         return named[0] if named and elsewhere else auth  # a CA certificate, a header of a webhook
     return auth if cause == "auth" else base
 
 
-def _naming(settings: Json, names: Sequence[str], pointer: str) -> Iterator[str]:
+def _reference_pointers(settings: Json, names: Sequence[str], pointer: str) -> Iterator[str]:
     """Pointers of the references to one of the missing objects."""
     if isinstance(settings, dict):
         if settings.get("name") in names:
             yield pointer
         for field, value in settings.items():
-            yield from _naming(value, names, f"{pointer}/{field}")
+            yield from _reference_pointers(value, names, f"{pointer}/{field}")
     elif isinstance(settings, list):
         for index, value in enumerate(settings):
-            yield from _naming(value, names, f"{pointer}/{index}")
+            yield from _reference_pointers(value, names, f"{pointer}/{index}")
 
 
-def _revive(data: Any) -> Finding:
+def _finding_of_data(data: Any) -> Finding:
     """The Finding from `collect`'s plain JSON."""
     at = data["at"]
     return Finding(

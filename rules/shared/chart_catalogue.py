@@ -41,7 +41,7 @@ class Pin:
         needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
         return max(needed, key=lambda v: parse_version(v) or (), default="")
 
-    def at(self, version: str) -> Pin | None:
+    def for_version(self, version: str) -> Pin | None:
         """This pin for that chart version; None if the version lacks an essential key.
 
         Values that only select a key of the Secret (`auth.existingSecretPasswordKey`) are left out if the chart does not have them yet: it then
@@ -50,8 +50,8 @@ class Pin:
         have, need = parse_version(version), parse_version(self.first_version)
         if have is None:
             return self
-        gone = parse_version(self.until)
-        if (need is not None and have < need) or (gone is not None and have >= gone):
+        end = parse_version(self.until)
+        if (need is not None and have < need) or (end is not None and have >= end):
             return None
         unknown = {k for k, v in self.since.items() if (first := parse_version(v)) is not None and have < first}
         return replace(self, values={k: v for k, v in self.values.items() if k not in unknown}) if unknown else self
@@ -126,7 +126,7 @@ class Chart:
 
 
 @cache
-def named(name: str) -> tuple[Chart, ...]:
+def charts_named(name: str) -> tuple[Chart, ...]:
     """The charts of this name, each from another repository; none if there is no record."""
     return tuple(map(_chart, load(__package__, f"{_FOLDER}/{name}.yaml"))) if name in names() else ()
 
@@ -137,19 +137,19 @@ def names() -> frozenset[str]:
     return frozenset(name.removesuffix(".yaml") for name in knowledge_names(__package__, _FOLDER))
 
 
-def draws(name: str) -> bool:
+def is_random_chart(name: str) -> bool:
     """Whether a chart of this name generates a new value at each render."""
-    return any(chart.random for chart in named(name))
+    return any(chart.random for chart in charts_named(name))
 
 
-def deterministic(chart: str, version: str) -> bool:
+def is_deterministic(chart: str, version: str) -> bool:
     """Whether a chart of this name and major version rendered equally twice at default values."""
     have = parse_version(version)
-    return have is not None and (chart, have[0]) in _deterministic() and not draws(chart)
+    return have is not None and (chart, have[0]) in _deterministic() and not is_random_chart(chart)
 
 
 @cache
-def bundles() -> Mapping[tuple[str, str], str]:
+def bundle_prefixes() -> Mapping[tuple[str, str], str]:
     """(parent chart, subchart or alias) -> prefix, for charts that bundle random subcharts."""
     found: dict[tuple[str, str], str] = {}
     for parent in _data()["umbrellas"]:
@@ -163,7 +163,7 @@ def bundles() -> Mapping[tuple[str, str], str]:
     return found
 
 
-def measured(root: str, name: str, version: str) -> bool:
+def is_measured_random(root: str, name: str, version: str) -> bool:
     """Whether a measurement of this umbrella, in this major version, found the subchart's value random.
 
     An umbrella's own values may pin it, and no Application shows them: kube-prometheus-stack long set Grafana's password.
@@ -178,13 +178,13 @@ def measured(root: str, name: str, version: str) -> bool:
     )
 
 
-def newest(entry: Chart) -> Version | None:
+def newest_version(entry: Chart) -> Version | None:
     """The newest known version of this chart in any of its repositories; for a Git head its newest release tag."""
-    same = (e for e in named(entry.name) if set(e.repositories) & set(entry.repositories))
-    return max((v for e in same if (v := verified(e))), default=None)
+    same = (e for e in charts_named(entry.name) if set(e.repositories) & set(entry.repositories))
+    return max((v for e in same if (v := verified_version(e))), default=None)
 
 
-def verified(entry: Chart) -> Version | None:
+def verified_version(entry: Chart) -> Version | None:
     return parse_version(entry.verified_version.rpartition("release tag ")[2])
 
 

@@ -31,13 +31,13 @@ from .chart_catalogue import (
     Pin,
     SharedGroup,
     Version,
-    bundles,
-    draws,
+    bundle_prefixes,
+    charts_named,
     in_range,
-    measured,
-    named,
-    newest,
-    verified,
+    is_measured_random,
+    is_random_chart,
+    newest_version,
+    verified_version,
 )
 
 __all__ = [
@@ -47,7 +47,7 @@ __all__ = [
     "Release",
     "SharedGroup",
     "chart_label",
-    "pinned",
+    "is_pinned",
     "pins",
     "release_of",
     "releases",
@@ -103,9 +103,9 @@ class Release:
         """A name or text of the record with this release's names."""
         return self._fill(template, self.fullnames[0])
 
-    def named(self, template: str, name: str) -> bool:
+    def makes_name(self, template: str, name: str) -> bool:
         """Whether `name` is the chart's result for `template`; `*` is a random part."""
-        return any(_same(self._fill(template, full), name) for full in self.fullnames)
+        return any(_is_name_match(self._fill(template, full), name) for full in self.fullnames)
 
     def values_key(self, key: str) -> str:
         """A key of the chart as a key of the application's values."""
@@ -122,12 +122,12 @@ class Release:
             node[last] = value
         return dump([nested])
 
-    def sets(self, key: str, wished: Any = None) -> bool:
+    def sets_key(self, key: str, wished: Any = None) -> bool:
         """Whether the Application itself sets this key of the chart; for a switch or mode, whether it has the wished value."""
-        held = dig(self.inline, *self._path(key))
+        value = dig(self.inline, *self._path(key))
         if isinstance(wished, bool) or (isinstance(wished, str) and _MODE.fullmatch(wished)):
-            return str(held).lower() == str(wished).lower()
-        return held not in (None, "", [], {})
+            return str(value).lower() == str(wished).lower()
+        return value not in (None, "", [], {})
 
     def random(self) -> Iterator[Item]:
         """The values that this chart generates at random, in this version."""
@@ -157,13 +157,14 @@ _MODE = regex(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
 
 def pins(item: Item, release: Release) -> tuple[Pin, ...]:
     """The pins for this chart version, in the order of charts.yaml, without those that are only a remark."""
-    return tuple(found for p in item.pins if p.values and (found := p.at(release.version)) is not None)
+    return tuple(found for p in item.pins if p.values and (found := p.for_version(release.version)) is not None)
 
 
-def pinned(item: Item, release: Release) -> bool:
+def is_pinned(item: Item, release: Release) -> bool:
     """Whether the Application itself already sets every key of one of the pins, or a global value with such a name."""
     if any(
-        p.values and all(release.sets(k, None if v in p.keys else v) for k, v in p.values.items()) for p in item.pins
+        p.values and all(release.sets_key(k, None if v in p.keys else v) for k, v in p.values.items())
+        for p in item.pins
     ):
         return True
     last = {key.rpartition(".")[2] for p in item.pins for key in p.values}
@@ -184,10 +185,10 @@ def releases(app: App) -> tuple[Release, ...]:
 def _releases(app: App) -> tuple[Release, ...]:
     labels = _chart_labels(app)
     found: dict[tuple[str, str], Release] = {}
-    rendered = [(i, s, root) for i, s in enumerate(app.sources) if (root := _root(s)) and _is_helm(app, i, s)]
+    rendered = [(i, s, root) for i, s in enumerate(app.sources) if (root := _root_chart(s)) and _is_helm(app, i, s)]
     roots = {root for *_, root in rendered}
     for index, source, root in rendered:
-        names = list(labels) or ([] if _by_kustomize(app, index) else [root, *_by_image(app, root)])
+        names = list(labels) or ([] if _is_kustomize(app, index) else [root, *_charts_by_image(app, root)])
         if root not in names and source.get("chart"):
             names.insert(0, root)
         for name in sorted(names, key=lambda n: (n != root, n)):
@@ -202,9 +203,9 @@ def release_of(resource: Resource, among: Sequence[Release]) -> Release | None:
     """The release whose chart rendered this object, by its label and then its name; the only one if there is no other."""
     label = chart_label(resource.any)
     if label:
-        mine = [r for r in among if r.chart == label[0]]
-        named = (r for r in mine if any(resource.name.startswith(full) for full in r.fullnames))
-        return next(named, mine[0] if mine else None)
+        of_chart = [r for r in among if r.chart == label[0]]
+        named = (r for r in of_chart if any(resource.name.startswith(full) for full in r.fullnames))
+        return next(named, of_chart[0] if of_chart else None)
     return among[0] if len(among) == 1 else None
 
 
@@ -240,7 +241,7 @@ def source_type(app: App, index: int = 0) -> str:
     return types[index] if index < len(types) else ""
 
 
-def _by_kustomize(app: App, index: int) -> bool:
+def _is_kustomize(app: App, index: int) -> bool:
     return source_type(app, index) == "Kustomize"
 
 
@@ -250,7 +251,7 @@ def _is_helm(app: App, index: int, source: Object) -> bool:
     return found in ("Helm", "Kustomize") if found else bool(source.get("chart") or source.get("helm"))
 
 
-def _root(source: Object) -> str:
+def _root_chart(source: Object) -> str:
     """The chart name of a source: exact for a chart repository, the directory's name in Git."""
     text = source.get("chart") or source.get("path") or ""
     return str(text).rstrip("/").rpartition("/")[2]
@@ -258,13 +259,13 @@ def _root(source: Object) -> str:
 
 def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Release:
     source = app.sources[index]
-    root = _root(source)
+    root = _root_chart(source)
     version = labels.get(name, "")
     if not version and source.get("chart") and name == root:
-        version = _resolved(app, index)
+        version = _resolved_version(app, index)
     helm = mapping(source, "helm")
-    kustomize = _by_kustomize(app, index)
-    prefix, assumed = ("", False) if kustomize else _prefix(root, name, labels, exact=bool(source.get("chart")))
+    kustomize = _is_kustomize(app, index)
+    prefix, assumed = ("", False) if kustomize else _values_prefix(root, name, labels, exact=bool(source.get("chart")))
     made = Release(
         name,
         version,
@@ -277,30 +278,30 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
         bool(source.get("chart"))
         and not helm.get("valueFiles")
         and not helm.get("fileParameters")
-        and (name == root or measured(root, name, _resolved(app, index))),
-        stem=_stem(app, name),
+        and (name == root or is_measured_random(root, name, _resolved_version(app, index))),
+        stem=_name_stem(app, name),
     )
-    known = _known(app, source, made)
-    return replace(made, known=known if known or name == root else _aliased(app, made))
+    known = _known_chart(app, source, made)
+    return replace(made, known=known if known or name == root else _chart_behind_alias(app, made))
 
 
-def _resolved(app: App, index: int) -> str:
+def _resolved_version(app: App, index: int) -> str:
     """The chart's version that Argo CD deploys from this source; empty for another source."""
     revision = str(app.sources[index].get("targetRevision") or "")
     resolved = app.revisions[index] if index < len(app.revisions) else revision
     return next((v for v in (resolved, revision) if parse_version(v)), "")
 
 
-def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> tuple[str, bool]:
+def _values_prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> tuple[str, bool]:
     """The values prefix of a chart below `root`, and whether it is only deduced."""
     if name == root:
         return "", False
-    if (root, name) in bundles():
-        return bundles()[root, name], False
-    parent = next((p for p in labels if p not in (name, root) and (p, name) in bundles()), None)
+    if (root, name) in bundle_prefixes():
+        return bundle_prefixes()[root, name], False
+    parent = next((p for p in labels if p not in (name, root) and (p, name) in bundle_prefixes()), None)
     if parent is not None:
-        above, assumed = _prefix(root, parent, {}, exact=exact)
-        return above + bundles()[parent, name], assumed
+        above, assumed = _values_prefix(root, parent, {}, exact=exact)
+        return above + bundle_prefixes()[parent, name], assumed
     return f"{name}.", not exact and root not in labels
 
 
@@ -349,7 +350,7 @@ def inline_values(helm: Mapping[str, Any]) -> dict[str, Any]:
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Service")
 
 
-def _stem(app: App, chart: str) -> str:
+def _name_stem(app: App, chart: str) -> str:
     """The common beginning of the names of the chart's workloads and services: it shows {fullname} even with fullnameOverride."""
     names = {
         r.name
@@ -360,21 +361,21 @@ def _stem(app: App, chart: str) -> str:
     return posixpath.commonprefix([f"{name}-" for name in sorted(names)]).rpartition("-")[0]
 
 
-def _by_image(app: App, root: str) -> tuple[str, ...]:
+def _charts_by_image(app: App, root: str) -> tuple[str, ...]:
     """Known charts with the name of an image in use, such as `bitnami/postgresql:17`."""
     images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in items(app.status, "summary", "images")}
-    return tuple(sorted(name for name in images - {root} if draws(name)))
+    return tuple(sorted(name for name in images - {root} if is_random_chart(name)))
 
 
-def _known(app: App, source: Object, release: Release) -> Chart | None:
+def _known_chart(app: App, source: Object, release: Release) -> Chart | None:
     """The best matching record if several charts share a name: by repository, by object names, by version.
 
     A record does not match a rendered version a whole major above its newest one: that is another chart.
     """
     ranked = [
-        (score, _distance(entry, release.version), number, entry)
-        for number, entry in enumerate(named(release.chart))
-        for score in [_fit(app, source, release, entry)]
+        (score, _version_distance(entry, release.version), number, entry)
+        for number, entry in enumerate(charts_named(release.chart))
+        for score in [_fit_score(app, source, release, entry)]
         if score >= 0
     ]
     return min(ranked, key=lambda r: (-r[0], r[1], r[2]))[3] if ranked else None
@@ -384,7 +385,7 @@ _MAJORS = 5
 """Most major versions between an alias and the newest known version: a chart with exactly that name may be older."""
 
 
-def _aliased(app: App, release: Release) -> Chart | None:
+def _chart_behind_alias(app: App, release: Release) -> Chart | None:
     """The known chart behind a dependency's alias, with which Helm replaces the chart's name in labels and names.
 
     Evidence: an image of that name runs in the alias's workloads, and the alias's Secrets have the chart's random names and keys.
@@ -392,7 +393,7 @@ def _aliased(app: App, release: Release) -> Chart | None:
     have = parse_version(release.version)
     if have is None:
         return None
-    mine = [
+    candidates = [
         r
         for kind in ("Deployment", "StatefulSet", "DaemonSet", "Secret")
         for r in app.of_kind(kind)
@@ -400,44 +401,44 @@ def _aliased(app: App, release: Release) -> Chart | None:
     ]
     images = {
         str(container.get("image")).split("@")[0].rpartition("/")[2].split(":")[0]
-        for r in mine
+        for r in candidates
         for _, container in containers(r.any)
     }
-    for name in sorted(filter(draws, images)):
-        for entry in named(name):
-            last = newest(entry)
+    for name in sorted(filter(is_random_chart, images)):
+        for entry in charts_named(name):
+            last = newest_version(entry)
             if last is None or not last[0] - _MAJORS <= have[0] <= last[0]:
                 continue
             for secret in (s for item in entry.random for s in item.secrets):
                 if any(
                     r.kind == "Secret"
-                    and release.named(secret.name, r.name)
+                    and release.makes_name(secret.name, r.name)
                     and set(secret.keys) <= set(mapping(r.any, "data"))
-                    for r in mine
+                    for r in candidates
                 ):
                     return entry
     return None
 
 
-def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
-    repo = _bare(str(source.get("repoURL") or ""))
-    if source.get("chart") == entry.name and repo in {_bare(r) for r in entry.repositories}:
+def _fit_score(app: App, source: Object, release: Release, entry: Chart) -> int:
+    repo = _bare_url(str(source.get("repoURL") or ""))
+    if source.get("chart") == entry.name and repo in {_bare_url(r) for r in entry.repositories}:
         return 100
-    last, have = newest(entry), parse_version(release.version)
+    last, have = newest_version(entry), parse_version(release.version)
     if last and have and have[0] > last[0]:
         return -1
     secrets = {r.name: mapping(r.any, "data").keys() for r in app.of_kind("Secret", "")}
     generated = [
-        (s, name) for item in entry.random for s in item.secrets for name in secrets if release.named(s.name, name)
+        (s, name) for item in entry.random for s in item.secrets for name in secrets if release.makes_name(s.name, name)
     ]
     names = len(generated)
     keys = sum(set(secret.keys) <= secrets[name] for secret, name in generated)
     images = _images(app)
-    theirs = any("bitnami" in repository for repository in entry.repositories)
+    is_bitnami = any("bitnami" in repository for repository in entry.repositories)
     used = any("bitnami" in image for image in images)
-    if theirs and images and not used and not names:
+    if is_bitnami and images and not used and not names:
         return -1
-    return 4 * min(names, 10) + 2 * min(keys, 10) + (theirs == used if images else 0)
+    return 4 * min(names, 10) + 2 * min(keys, 10) + (is_bitnami == used if images else 0)
 
 
 def _images(app: App) -> list[str]:
@@ -447,19 +448,19 @@ def _images(app: App) -> list[str]:
     return found or [str(container.get("image")) for r in workloads for _, container in containers(r.any)]
 
 
-def _distance(entry: Chart, version: str) -> tuple[bool, int, Version]:
+def _version_distance(entry: Chart, version: str) -> tuple[bool, int, Version]:
     """Sort key: the oldest record at least as new as the version first; the newest without a version."""
-    seen, have = verified(entry) or (10**6,), parse_version(version)
+    recorded, have = verified_version(entry) or (10**6,), parse_version(version)
     if have is None:
-        return False, -seen[0], tuple(-part for part in seen)
-    return seen < have, 0, seen
+        return False, -recorded[0], tuple(-part for part in recorded)
+    return recorded < have, 0, recorded
 
 
-def _bare(url: str) -> str:
+def _bare_url(url: str) -> str:
     return re.sub(r"^[a-z]+://", "", url).rstrip("/").removesuffix(".git").lower()
 
 
-def _same(pattern: str, name: str) -> bool:
+def _is_name_match(pattern: str, name: str) -> bool:
     return name == pattern or (
         "*" in pattern and re.fullmatch(re.escape(pattern).replace(r"\*", ".+"), name) is not None
     )

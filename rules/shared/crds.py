@@ -27,7 +27,7 @@ def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str, owners: in
 
     `owners`: from how many of the applications that claim one CRD it is read.
     """
-    if not group or next(_own(app, group, kind), None) is not None:
+    if not group or next(_own_definitions(app, group, kind), None) is not None:
         return
     stem = kind.lower().rstrip("sy")
     for key in fleet.of_kind(app.cluster, _GROUP, _KIND):
@@ -44,16 +44,16 @@ def definition_of(app: App, group: str, kind: str) -> Definition | None:
 
 def definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
     """Every known CRD of this kind: the application's own first, then those of other applications that were read."""
-    return chain(_own(app, group, kind), _peers(app, group, kind))
+    return chain(_own_definitions(app, group, kind), _peer_definitions(app, group, kind))
 
 
-def _own(app: App, group: str, kind: str) -> Iterator[Definition]:
+def _own_definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
     for found in app.of_kind(_KIND, _GROUP):
         if _defines(found, group, kind):
             yield Definition(app.ref, found.id, found.live, found.desired)
 
 
-def _peers(app: App, group: str, kind: str) -> Iterator[Definition]:
+def _peer_definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
     for want, peer in app.evidence.items():
         if want.kind != "peer" or want.app is None or not isinstance(peer, Resource):
             continue
@@ -72,8 +72,8 @@ def schema_of(app: App, group: str, kind: str, version: str) -> Object | None:
     """The openAPIV3Schema of a version, from the first CRD with that version; None if that one has no schema."""
     for definition in definitions(app, group, kind):
         for crd in (definition.live, definition.desired):
-            if (served := _served(crd, version)) is not None:
-                return _of(served)
+            if (served := _version_entry(crd, version)) is not None:
+                return _schema_in(served)
     return None
 
 
@@ -100,14 +100,14 @@ def sibling_names(crd: Object | None, version: str, pointer: str) -> tuple[str, 
 
 
 def _schema(crd: Object | None, version: str) -> Object | None:
-    return _of(_served(crd, version))
+    return _schema_in(_version_entry(crd, version))
 
 
-def _served(crd: Object | None, version: str) -> Object | None:
+def _version_entry(crd: Object | None, version: str) -> Object | None:
     return next((served for served in items(crd, "spec", "versions") if dig(served, "name") == version), None)
 
 
-def _of(served: Object | None) -> Object | None:
+def _schema_in(served: Object | None) -> Object | None:
     found = dig(served, "schema", "openAPIV3Schema")
     return found if isinstance(found, Mapping) else None
 

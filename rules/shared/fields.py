@@ -27,27 +27,27 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
     errors = field_errors(message)
     if not errors:
         return ()
-    first, operations = errors[0], _labels(manifest, errors[0])
+    first, operations = errors[0], _label_operations(manifest, errors[0])
     facts: dict[str, Json] = {
         "object": str(id_),
         "pointer": first.pointer,
         "detail": excerpt(first.detail, 200) or _BARE.get(first.sort, first.sort),
         "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
         "operations": operations,
-        "text": _as_text(manifest, first),
+        "text": _quoted_value(manifest, first),
         "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
     }
     topic = "text" if facts["text"] else _topic(first, operations)
     return advice(__package__, f"field/{topic}", facts, id_)
 
 
-def _as_text(manifest: Object | None, error: FieldError) -> str:
+def _quoted_value(manifest: Object | None, error: FieldError) -> str:
     """The value in quotes, for a number or boolean where the schema has a text; empty if another fault is refused."""
-    held = get(manifest, error.pointer, None) if "must be of type string" in error.detail else None
-    return str(held).lower() if isinstance(held, bool) else str(held) if isinstance(held, int | float) else ""
+    value = get(manifest, error.pointer, None) if "must be of type string" in error.detail else None
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else ""
 
 
-def quoting(manifest: Object | None) -> list[Json]:
+def quoting_operations(manifest: Object | None) -> list[Json]:
     """Operations that quote the numbers and booleans in places for texts only: labels, annotations, data, environment."""
     if manifest is None:
         return []
@@ -87,20 +87,20 @@ def _topic(error: FieldError, operations: list[Json]) -> str:
     return "reference" if error.detail.lower().endswith("not found") and len(error.detail.split()) <= 6 else "invalid"
 
 
-def _labels(manifest: Object | None, error: FieldError) -> list[Json]:
+def _label_operations(manifest: Object | None, error: FieldError) -> list[Json]:
     """Operations that give the Pod template the labels of its own selector; none if another fault is refused."""
     if "selector" not in f"{error.path} {error.detail}" or "label" not in f"{error.path} {error.detail}":
         return []
-    wanted, held = (
+    wanted, labels = (
         mapping(manifest, "spec", "selector", "matchLabels"),
         dig(manifest, "spec", "template", "metadata", "labels"),
     )
-    missing = {k: v for k, v in wanted.items() if not isinstance(held, dict) or held.get(k) != v}
-    if not isinstance(held, dict):
+    missing = {k: v for k, v in wanted.items() if not isinstance(labels, dict) or labels.get(k) != v}
+    if not isinstance(labels, dict):
         return [*set_field(manifest, "/spec/template/metadata/labels", missing)] if missing else []
     return [
         {
-            "op": "replace" if key in held else "add",
+            "op": "replace" if key in labels else "add",
             "path": "/spec/template/metadata/labels" + join_pointer(key),
             "value": value,
         }

@@ -44,11 +44,11 @@ class Selector:
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels match; an unknown operator counts as met, so that it causes no finding."""
         return all(labels.get(key) == value for key, value in self.equal.items()) and all(
-            _met(labels, *expression) for expression in self.others
+            _is_met(labels, *expression) for expression in self.others
         )
 
 
-def _met(labels: Mapping[str, str], key: str, operator: str, values: tuple[str, ...]) -> bool:
+def _is_met(labels: Mapping[str, str], key: str, operator: str, values: tuple[str, ...]) -> bool:
     match operator:
         case "In":
             return labels.get(key) in values
@@ -97,9 +97,9 @@ _LONGEST = 253
 
 
 @lru_cache(maxsize=8192)
-def alike(one: str, other: str, *, within: bool = False) -> bool:
+def is_similar_name(one: str, other: str, *, within: bool = False) -> bool:
     """Whether one may be a misspelling of the other; with `within` also if one is a part of the other."""
-    a, b = _bare(one), _bare(other)
+    a, b = _letters_and_digits(one), _letters_and_digits(other)
     if not a or not b or max(len(a), len(b)) > _LONGEST:
         return False
     if a == b:
@@ -109,21 +109,21 @@ def alike(one: str, other: str, *, within: bool = False) -> bool:
         return True
     parts = tuple(zip(_WORD.findall(one.lower()), _WORD.findall(other.lower()), strict=False))
     if len(parts) < 2 or len(_WORD.findall(one)) != len(_WORD.findall(other)):
-        return _slip(a, b)
-    return all(x == y or _slip(x, y) for x, y in parts)
+        return _is_misspelling(a, b)
+    return all(x == y or _is_misspelling(x, y) for x, y in parts)
 
 
 _WORD = regex(r"[^\W_]+")
 
 
-def _slip(a: str, b: str) -> bool:
+def _is_misspelling(a: str, b: str) -> bool:
     """Whether two longer words differ by a letter or two; `shard1` and `shard2` are different things, as are `a` and `b`."""
     if min(len(a), len(b)) < 4 or _digits(a) != _digits(b) or 5 * min(len(a), len(b)) < 4 * max(len(a), len(b)):
         return False
     return SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
 
 
-def _bare(name: str) -> str:
+def _letters_and_digits(name: str) -> str:
     return "".join(c for c in name.lower() if c.isalnum())
 
 

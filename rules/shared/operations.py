@@ -6,7 +6,7 @@ from argolint import App
 from argolint.values import sh
 
 
-def sync_again(app: App) -> str:
+def sync_again_command(app: App) -> str:
     """The command that ends the running operation and starts another one.
 
     An operation ends some time after the request, and until then the server accepts no other one ("another operation is already in progress",

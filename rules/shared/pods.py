@@ -58,24 +58,24 @@ class Trouble:
     failed: bool
 
 
-def below(app: App) -> Mapping[str, tuple[Node, ...]]:
+def unwell_below(app: App) -> Mapping[str, tuple[Node, ...]]:
     """By uid of a managed object: the pods, ReplicaSets and Jobs below it that are not well, in the tree's order."""
-    return app.derive(_below)
+    return app.derive(_unwell_below)
 
 
-def _below(app: App) -> Mapping[str, tuple[Node, ...]]:
+def _unwell_below(app: App) -> Mapping[str, tuple[Node, ...]]:
     found: dict[str, list[Node]] = defaultdict(list)
     managed = {r.uid for r in app.resources if r.uid}
     for node in app.nodes:
-        if node.uid in managed or node.orphaned or not ailing(node):
+        if node.uid in managed or node.orphaned or not is_ailing(node):
             continue
         root = app.root(node)
         if root.uid in managed:
             found[root.uid].append(node)
-    return {uid: tuple(n for n in nodes if not _replaced(app, n)) for uid, nodes in found.items()}
+    return {uid: tuple(n for n in nodes if not _is_replaced(app, n)) for uid, nodes in found.items()}
 
 
-def _replaced(app: App, node: Node) -> bool:
+def _is_replaced(app: App, node: Node) -> bool:
     """True for a pod that ended on its node and that its controller has replaced: it is history."""
     if node.id.kind != "Pod" or not _ENDED.match(status_reason(node)):
         return False
@@ -83,7 +83,7 @@ def _replaced(app: App, node: Node) -> bool:
     return any(n.created_at and node.created_at and n.created_at > node.created_at for n in others)
 
 
-def ailing(node: Node) -> bool:
+def is_ailing(node: Node) -> bool:
     """Whether Argo CD shows it as not well, except for a working pod: the pods of Jobs are Progressing until they end."""
     if node.health.status not in _NOT_RUNNING or status_reason(node) == "Completed":
         return False
@@ -95,7 +95,7 @@ def status_reason(node: Node) -> str:
     return node.info.get("Status Reason", "")
 
 
-def crashes(node: Node) -> bool:
+def has_crashing_container(node: Node) -> bool:
     """True for a pod with a container that the kubelet restarts again and again."""
     return status_reason(node).removeprefix("Init:") == "CrashLoopBackOff"
 
@@ -112,7 +112,7 @@ def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) 
 
 def watched_below(app: App, node: Node) -> tuple[Node, ...]:
     """The unhealthy objects below one object of the tree, pods first, up to the number whose Events are read."""
-    return tuple(_pods_first(tuple(n for n in app.descendants(node.uid) if ailing(n)))[:_WATCHED])
+    return tuple(_pods_first(tuple(n for n in app.descendants(node.uid) if is_ailing(n)))[:_WATCHED])
 
 
 def troubles(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
@@ -127,15 +127,17 @@ def troubles_below(app: App, node: Node) -> tuple[Trouble, ...]:
 
 
 def _troubles(app: App, nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
-    found = [t for node in nodes if (t := _of(app, node, degraded=node.health.status == "Degraded"))]
+    found = [t for node in nodes if (t := _node_trouble(app, node, degraded=node.health.status == "Degraded"))]
     claimless = any(t.node.id.kind == _CLAIM for t in found)
-    return tuple(sorted(found, key=lambda t: (t.cause in ("", "unknown"), _waits(t) and claimless, not t.failed)))
+    return tuple(
+        sorted(found, key=lambda t: (t.cause in ("", "unknown"), _waits_for_claim(t) and claimless, not t.failed))
+    )
 
 
 _CLAIM = "PersistentVolumeClaim"
 
 
-def _waits(trouble: Trouble) -> bool:
+def _waits_for_claim(trouble: Trouble) -> bool:
     """True if the scheduler only says that a claim is not bound: then the claim has the reason."""
     return "unbound immediate PersistentVolumeClaims" in trouble.text
 
@@ -151,7 +153,7 @@ _UNPROVISIONED = (
 )  # the middle one is a Normal Event, too
 
 
-def _claim(app: App, node: Node) -> Trouble | None:
+def _claim_trouble(app: App, node: Node) -> Trouble | None:
     """The reason why a claim is not bound, unless it only waits for its pod."""
     event = next((e for e in app.events(node.id, node.uid) or () if e.reason in _UNPROVISIONED), None)
     if event is None or node.health.status != "Progressing":
@@ -164,30 +166,30 @@ _OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
 """Reasons with another meaning in Events of a custom resource's controller."""
 
 
-def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
+def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if node.id.kind == "PersistentVolumeClaim":
-        return _claim(app, node)
+        return _claim_trouble(app, node)
     if status_reason(node) == "Terminating":
         return None  # it is being deleted, so its reason does not matter
     custom = "." in node.id.group
     own = tuple(e for e in app.events(node.id, node.uid) or () if not custom or e.reason not in _OF_KUBELET)
-    events = _of_now(own, degraded=degraded)
+    events = _current_warnings(own, degraded=degraded)
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
-    said = newest.message if newest is not None else _unscheduled(app, node)
+    said = newest.message if newest is not None else _scheduler_message(app, node)
     if said and status_reason(node) in ("", "Pending", "SchedulingGated"):
-        cause, text = scheduling(said, _workload(app, node))
+        cause, text = scheduling_cause(said, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
     message = node.health.message if degraded else ""
-    states = () if events else _states(app, node)
+    states = () if events else _kubelet_messages(app, node)
     words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *states)
     texts = [text for text in words if text]
     for text in texts:
-        known = _known(text)
+        known = _known_trouble(text)
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
             cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod or image
-            said = cut(_sharpest(texts, cause) or message or text)
+            said = cut(_most_specific(texts, cause) or message or text)
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
@@ -199,24 +201,24 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     return None
 
 
-def _own(app: App, node: Node) -> Object | None:
+def _own_status(app: App, node: Node) -> Object | None:
     """The status of a pod that the application manages itself; that of others is unknown."""
     found = app.resource(node.id.key) if node.id.kind == "Pod" else None
     return found.live if found else None
 
 
-def _unscheduled(app: App, node: Node) -> str:
+def _scheduler_message(app: App, node: Node) -> str:
     """The scheduler's message in the pod, if there is no Event left."""
-    conditions = maps(_own(app, node), "status", "conditions")
+    conditions = maps(_own_status(app, node), "status", "conditions")
     scheduled = next(
         (c for c in conditions if c.get("type") == "PodScheduled" and c.get("reason") == "Unschedulable"), {}
     )
     return text_at(scheduled, "message")
 
 
-def _states(app: App, node: Node) -> tuple[str, ...]:
+def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
     """The kubelet's messages on waiting containers, if there is no Event left."""
-    status = mapping(_own(app, node), "status")
+    status = mapping(_own_status(app, node), "status")
     waiting = (
         mapping(each, "state", "waiting")
         for field in ("initContainerStatuses", "containerStatuses")
@@ -235,7 +237,7 @@ _OVERCOME_BY = {
 """Events that end the fault of an older Warning."""
 
 
-def _of_now(events: Sequence[Event], *, degraded: bool) -> list[Event]:
+def _current_warnings(events: Sequence[Event], *, degraded: bool) -> list[Event]:
     """The Warnings without a newer Event that ends them; all of them while the object's own health shows a failure."""
 
     def over(event: Event) -> bool:
@@ -255,16 +257,16 @@ _BARE = regex(r"^\w+: Error: \w+$")
 _BACK_OFF = regex(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
 
-def _sharpest(texts: Sequence[str], cause: str) -> str:
+def _most_specific(texts: Sequence[str], cause: str) -> str:
     """The first sentence on one cause with more than the name of a state or the kubelet's wait; empty without any."""
     if killed := next((t for t in texts if "OOMKilled" in t), ""):
         return killed  # the reason for the restart, with or without other messages
-    kinds = {t: _known(t) for t in texts if " " in t}
+    kinds = {t: _known_trouble(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
 
 
-def _known(text: str) -> tuple[str, str] | None:
+def _known_trouble(text: str) -> tuple[str, str] | None:
     found = catalogue().match(text, "pod")
     return (found.entry.cause, found.entry.says) if found else None
 
@@ -273,7 +275,7 @@ _ITEM = regex(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
 _PREEMPTION = regex(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
-def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
+def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str, str]:
     """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
 
     The scheduler reports for each node the first filter that refused it (framework/runtime, RunFilterPlugins), so an item of a later filter is
@@ -283,44 +285,44 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
     text = _PREEMPTION.sub("", message).strip()
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
-    for part in _parts(body if found else text):
+    for part in _message_parts(body if found else text):
         refused = catalogue().match(part, "scheduling")
         sort, place = (refused.entry.cause, refused.entry.place) if refused else ("", 0)
         if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
             place = 0  # each of its pods is bound to one node, and so refused by all others
         counted = _ITEM.match(part)
         weight = int(counted.group(1)) if counted else 0
-        if sort == "taint" and _wanted_by(workload, part):
+        if sort == "taint" and _is_taint_required(workload, part):
             weight += 10_000
         if sort and (place, weight) > best:
             best, cause = (place, weight), sort
     return cause, excerpt(text)
 
 
-def _wanted_by(workload: Object | None, part: str) -> bool:
+def _is_taint_required(workload: Object | None, part: str) -> bool:
     """True if the pods require the nodes with this taint: its key or value is one of their node labels."""
     _, spec = pod_spec(workload)
     terms = items(
         spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
     )
-    asked = dict(mapping(spec, "nodeSelector"))
-    labels = {*asked, *(v for v in asked.values() if isinstance(v, str))}
+    wanted_labels = dict(mapping(spec, "nodeSelector"))
+    labels = {*wanted_labels, *(v for v in wanted_labels.values() if isinstance(v, str))}
     for expression in (e for term in terms for e in maps(term, "matchExpressions") if e.get("operator") == "In"):
         labels |= {str(expression.get("key")), *map(str, items(expression, "values"))}
     return any(key.strip() in labels or value.strip() in labels for key, value in _TAINT.findall(part))
 
 
-def _parts(body: str) -> list[str]:
+def _message_parts(body: str) -> list[str]:
     """The items between commas; a taint `{key: value}` may contain commas."""
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
 
 
-def pointer_of(obj: Object | None, trouble: Trouble) -> str:
+def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
     """The deciding field of the workload, or its nearest parent in the manifest."""
     at, spec = pod_spec(obj)
     match trouble.cause:
         case "selector":
-            return next((f"{at}/{f}" for f in _chosen_by(trouble.text) if get(spec, f"/{f}", None)), "")
+            return next((f"{at}/{f}" for f in _scheduling_fields(trouble.text) if get(spec, f"/{f}", None)), "")
         case "taint":
             return f"{at}/tolerations" if spec else ""
         case "volume":
@@ -329,15 +331,17 @@ def pointer_of(obj: Object | None, trouble: Trouble) -> str:
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
             short = _INSUFFICIENT.findall(trouble.text)
-            asked = [(f"{p}/resources", wanted) for p, c in containers(obj) for wanted in _asked(c, short)]
-            return max(asked, key=lambda found: found[1], default=("",))[0]
+            requests = [
+                (f"{p}/resources", wanted) for p, c in containers(obj) for wanted in _container_requests(c, short)
+            ]
+            return max(requests, key=lambda found: found[1], default=("",))[0]
         case "image":
             images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
             return next((p for p, image in images if image in trouble.text), images[0][0] if len(images) == 1 else "")
     return ""
 
 
-def _chosen_by(text: str) -> tuple[str, ...]:
+def _scheduling_fields(text: str) -> tuple[str, ...]:
     """The fields of a pod spec that the scheduler's message is about."""
     if "topology spread" in text:
         return ("topologySpreadConstraints",)
@@ -346,10 +350,10 @@ def _chosen_by(text: str) -> tuple[str, ...]:
     return ("affinity/podAffinity",) if "pod affinity" in text else ("nodeSelector", "affinity/nodeAffinity")
 
 
-def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
+def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
     """A container's requests of these resources; a limit without a request counts as one."""
-    asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
-    return (wanted for name in names if (wanted := amount(asked.get(name))) is not None)
+    resources = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
+    return (wanted for name in names if (wanted := amount(resources.get(name))) is not None)
 
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
@@ -375,11 +379,11 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
-        facts |= {"bringer": _bringer(app, fleet, id_, keyless[2].lower(), keyless[3])}
+        facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[3])}
     return advice(__package__, f"pods/{topic}", facts, id_)
 
 
-def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
+def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
     """The object that makes the Secret or ConfigMap, or the application that manages it; empty if unknown."""
     if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
         return str(maker.id)
@@ -391,18 +395,19 @@ def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> s
 def _topic(trouble: Trouble) -> str:
     """The topic of advice: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
     if trouble.cause in ("image", "volume"):
-        said = catalogue().match(trouble.text, trouble.cause)
-        return said.entry.advice if said else trouble.cause
+        match = catalogue().match(trouble.text, trouble.cause)
+        return match.entry.advice if match else trouble.cause
     if trouble.cause in ("selector", "resources", "taint", "quota"):
         parts = (
-            catalogue().match(part, "scheduling") for part in _parts(trouble.text.rpartition("nodes are available:")[2])
+            catalogue().match(part, "scheduling")
+            for part in _message_parts(trouble.text.rpartition("nodes are available:")[2])
         )
-        mine = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
-        return max(mine, key=lambda entry: entry.place).advice if mine else trouble.cause
-    return _unknown(trouble.text)
+        entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
+        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause
+    return _unknown_topic(trouble.text)
 
 
-def _unknown(text: str) -> str:
+def _unknown_topic(text: str) -> str:
     if _CONSTRAINT.search(text):
         return "constraint"
     if _SECURITY.search(text):
@@ -424,9 +429,9 @@ _REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
     """The facts for advice.yaml."""
-    pointer = pointer_of(obj, trouble)
+    pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
-    tolerations, away = _taints(trouble.text)
+    tolerations, away = _taint_tolerations(trouble.text)
     return {
         "object": str(id_),
         "rolls": id_.kind == "Deployment",
@@ -442,7 +447,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
     }
 
 
-def _taints(text: str) -> tuple[list[Json], bool]:
+def _taint_tolerations(text: str) -> tuple[list[Json], bool]:
     """Tolerations of the taints that the scheduler names, and whether nodes are unavailable: cordoned, or not ready."""
     named = (*_TAINT.findall(text), *_KARPENTER_TAINT.findall(text))
     taints = [t for t in named if not _NODE_STATE.search(t[0])]

@@ -21,9 +21,9 @@ class User:
 def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
     """(group, kind, namespace, name) -> the users of that object: desired objects of the application, and those read from others."""
     found: dict[tuple[str, str, str, str], list[User]] = {}
-    mine = [(app.ref, r) for r in app.resources]
+    known = [(app.ref, r) for r in app.resources]
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
-    for ref, resource in (*mine, *peers):
+    for ref, resource in (*known, *peers):
         for named in references(resource.desired) if resource.desired else ():
             namespace = named.namespace or (resource.namespace if named.kind in namespaced() else "")
             user = User(ref, resource.id, named.pointer)

@@ -19,24 +19,24 @@ from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
 
 from ..shared.messages import catalogue
-from ._failures import Failed, refusal
+from ._failures import Failed, refusal_match
 from ._failures import classify as refusal_of
-from ._managed import managed_by
+from ._managed import managed_namespace_facts
 from ._objects import object_named
-from ._options import compare_options
+from ._options import compare_options_with
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
-from ._webhooks import service_of
+from ._webhooks import webhook_service
 
 _ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _UNPROMOTED = "its path is not in the branch that it syncs before that of hydrateTo is merged there"
-_OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
+_SOURCE_POINTERS = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
 """Stages after rendering: the repo-server caches none of their errors."""
 
 
 @cache
-def _groups() -> Mapping[str, str]:
+def _empty_facts() -> Mapping[str, str]:
     """All facts that a message may contain, with empty values."""
     return dict.fromkeys(catalogue().names("comparison-error"), "")
 
@@ -48,7 +48,7 @@ class Meaning:
     name: str
     cause: str
     fact: str
-    said: Mapping[str, str]
+    values: Mapping[str, str]
     whole: bool = False
 
 
@@ -60,21 +60,21 @@ def classify(message: str, *, hydrated: bool = False) -> Meaning:
     where = unwrap(message).stage
     found = catalogue().match(message, *(("hydrate", "target-state") if hydrated else (where or "comparison",)))
     if found is None:
-        return _of_dry_run(message) if where == "server-side-diff" else _UNKNOWN
+        return _dry_run_meaning(message) if where == "server-side-diff" else _UNKNOWN
     named = {name: excerpt(value, 200) for name, value in found.facts.items()}
     whole = any(f"${name}" in found.entry.says for name, value in named.items() if value)
     return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named, whole)
 
 
-def _of_dry_run(message: str) -> Meaning:
+def _dry_run_meaning(message: str) -> Meaning:
     """The API server's refusal in the dry run of a server-side diff; its messages are the same as in a sync."""
-    refused = refusal(message)
+    refused = refusal_match(message)
     why = refused.says if refused else "the API server refuses the object"
     return Meaning("refused", "diff", f"the dry run of its server-side diff is refused, since {why}", {})
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ComparisonFault:
     """The meaning of a comparison error. `fact` completes "… cannot sync:"; `whole`: it includes the names. `pointer`: a place in the Application."""
 
     name: str
@@ -86,9 +86,9 @@ class Read:
     whole: bool
 
 
-def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
+def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> ComparisonFault:
     """The reason in the message, and its fixes. `dry` is True for an error of a source hydrator about its dry source."""
-    bad = unparsable(app)
+    bad = unparsable_jq_pointers(app)
     entry = classify(message, hydrated=dry)
     if entry is _UNKNOWN and bad:
         known = catalogue()["comparison/ignore-rule"]
@@ -101,9 +101,9 @@ def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
     if bad and cause == "ignore-rule":
         pointer = bad[0]
     elif entry.name == "helm-values-file":
-        pointer = _values_file(source, base, message)
+        pointer = _values_file_pointer(source, base, message)
     else:
-        pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
+        pointer = base + _SOURCE_POINTERS[cause] if cause in _SOURCE_POINTERS else ""
         pointer = pointer.replace("/syncSource/targetRevision", "/syncSource/targetBranch")
     resource = object_named(app, message)
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
@@ -113,8 +113,8 @@ def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
         else ()
     )
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
-    topics += ["remembered"] if _remembered(cause, message) and not entry.name.startswith("hydrate") else []
-    return Read(
+    topics += ["remembered"] if _may_be_cached(cause, message) and not entry.name.startswith("hydrate") else []
+    return ComparisonFault(
         entry.name,
         cause,
         entry.fact,
@@ -125,12 +125,12 @@ def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
     )
 
 
-def _remembered(cause: str, message: str) -> bool:
+def _may_be_cached(cause: str, message: str) -> bool:
     """Whether the repo-server may answer from its cache of errors: it caches rendering errors, never errors of a cluster."""
     return cause != "cluster" and unwrap(message).stage not in _OWN_COMPARISON
 
 
-def unparsable(app: App) -> tuple[str, ...]:
+def unparsable_jq_pointers(app: App) -> tuple[str, ...]:
     """Pointers, in the Application, of the jq expressions of ignoreDifferences that do not parse."""
     return tuple(
         f"{rule.origin}/jqPathExpressions/{place}"
@@ -140,15 +140,17 @@ def unparsable(app: App) -> tuple[str, ...]:
     )
 
 
-def _values_file(source: Object, base: str, message: str) -> str:
+def _values_file_pointer(source: Object, base: str, message: str) -> str:
     """The pointer of the valueFiles entry whose path ends like the file that the message misses; empty if there is none."""
     absent = _ABSENT.search(unwrap(message).said)
-    found = ((len(tail), place) for place, tail in _tails(source) if absent and f"/{absent[1]}".endswith(tail))
+    found = (
+        (len(tail), place) for place, tail in _values_file_paths(source) if absent and f"/{absent[1]}".endswith(tail)
+    )
     place = max(found, default=None)
     return f"{base}/helm/valueFiles/{place[1]}" if place else ""
 
 
-def _tails(source: Object) -> Iterator[tuple[int, str]]:
+def _values_file_paths(source: Object) -> Iterator[tuple[int, str]]:
     """The path of each values file in its repository: from the root for an absolute entry, from the other root for `$ref/`."""
     for place, entry in enumerate(items(source, "helm", "valueFiles")):
         root = entry.startswith(("/", "$"))
@@ -156,7 +158,7 @@ def _tails(source: Object) -> Iterator[tuple[int, str]]:
         yield place, posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _from_root(app: App, source: Object, pointer: str) -> str:
+def _entry_below_source_path(app: App, source: Object, pointer: str) -> str:
     """The valueFiles entry at `pointer`, below the path of the source that it refers to; empty if that source has no path."""
     place = pointer.rpartition("/helm/valueFiles/")[2]
     entries = items(source, "helm", "valueFiles")
@@ -169,14 +171,14 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
     return "" if folder == "." or f"{rest}/".startswith(f"{folder}/") else f"${ref}/{folder}/{rest}"
 
 
-def _maybe_manifest(file: str) -> bool:
+def _may_be_manifest(file: str) -> bool:
     """Whether the name of a YAML file suggests a manifest."""
     name = posixpath.basename(file)
     of_tools = {"values", "chart", "Chart", "kustomization"}.intersection(re.split(r"[._-]", name))
     return name.endswith((".yaml", ".yml")) and not of_tools
 
 
-def _libs(source: Object) -> list[Json]:
+def _libs_with_own_path(source: Object) -> list[Json]:
     """jsonnet's folders with the source's own path in front; none if one of them starts at the root already."""
     path = str(source.get("path") or "").strip("/")
     libs = [str(each).strip("/") for each in items(source, "directory", "jsonnet", "libs")]
@@ -184,7 +186,7 @@ def _libs(source: Object) -> list[Json]:
     return [*below] if path not in ("", ".") and below != libs else []
 
 
-def _with_ref(app: App, source: Object, pointer: str) -> str:
+def _entry_with_unused_ref(app: App, source: Object, pointer: str) -> str:
     """The valueFiles entry at `pointer`, in the only source whose ref no values file uses; empty if there is no such source."""
     place = pointer.rpartition("/helm/valueFiles/")[2]
     entries = items(source, "helm", "valueFiles")
@@ -211,14 +213,14 @@ def _facts(
     repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
     folders, _, bare = chart.rpartition("/")
     ref = revision or "HEAD"
-    read = {**_groups(), **entry.said}
-    address = _address(message, repo)
-    registry = _registry(address) if _DEPENDENCY.search(message) else ""
-    service = service_of(message)
+    read = {**_empty_facts(), **entry.values}
+    address = _other_repository(message, repo)
+    registry = _registry_address(address) if _DEPENDENCY.search(message) else ""
+    service = webhook_service(message)
     place = read["file"] or read["directory"]
     return {
         **read,
-        **_of_object(app, resource),
+        **_object_facts(app, resource),
         "place": application_place(app),
         "address_or_repo": address or excerpt(repo),
         "host": _HOST.sub(r"\1", address or repo),
@@ -227,18 +229,18 @@ def _facts(
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
-        "from_root": _from_root(app, source, pointer),
-        "with_ref": _with_ref(app, source, pointer),
-        "libs_from_root": _libs(source),
+        "from_root": _entry_below_source_path(app, source, pointer),
+        "with_ref": _entry_with_unused_ref(app, source, pointer),
+        "libs_from_root": _libs_with_own_path(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
-        "lacks_kind": read["file"] if _maybe_manifest(read["file"]) else "",
+        "lacks_kind": read["file"] if _may_be_manifest(read["file"]) else "",
         "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
         "plugin_env": _plugin_env(source, message),
-        "oci_chart": _last_of(repo) if repo.startswith("oci://") and not chart else "",
+        "oci_chart": _last_path_segment(repo) if repo.startswith("oci://") and not chart else "",
         "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],
         "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
-        "with_ssd": compare_options(app, "ServerSideDiff=true"),
-        "without_ssd": compare_options(app, "ServerSideDiff=false"),
+        "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
+        "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
         "app": str(app.ref),
         "name": app.name,
         "project": app.ref.project,
@@ -247,7 +249,7 @@ def _facts(
         "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
-        **managed_by(app, read["user"], message),
+        **managed_namespace_facts(app, read["user"], message),
         "other": read["other"] or "of the same branch",
         "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
         "synced": text_at(app.spec, "sourceHydrator", "syncSource", "targetBranch"),
@@ -255,7 +257,7 @@ def _facts(
         "service": service[1],
         "group": read["group"] or read["api"].partition("/")[0],
         "helm_version": base if text_at(source, "helm", "version") else "",
-        "repo_login": _login(registry or address or repo, registry or (chart if not address else "")),
+        "repo_login": _login_options(registry or address or repo, registry or (chart if not address else "")),
         "path": path or ".",
         "folder": path or ".",
         "option": next((m[1] for m in _OPTION.finditer(message)), ""),
@@ -263,9 +265,9 @@ def _facts(
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
         "plugin": bool(source.get("plugin")),
-        "rebind": _elsewhere(read["user"]) and "at the cluster scope" in message,
+        "rebind": _is_own_account_elsewhere(read["user"]) and "at the cluster scope" in message,
         "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
-        "chart_versions": _versions(repo, chart),
+        "chart_versions": _versions_command(repo, chart),
         "indexed": repo.startswith(("http://", "https://")),
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
@@ -283,7 +285,7 @@ def _facts(
     }
 
 
-def _elsewhere(user: str) -> bool:
+def _is_own_account_elsewhere(user: str) -> bool:
     """Whether `user` is Argo CD's own account in a namespace other than argocd, the one in the bindings of install.yaml."""
     account = user.split(":")
     return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
@@ -295,7 +297,7 @@ def _plugin_env(source: Object, message: str) -> str:
     return ", ".join(name for name in names if name and re.search(rf"\$\{{?{re.escape(name)}\b", message))
 
 
-def _last_of(address: str) -> str:
+def _last_path_segment(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
 
 
@@ -308,7 +310,7 @@ _BASE = regex(r"accumulating resources from '((?:github\.com|gitlab\.com|bitbuck
 _HOST = regex(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
-def _address(message: str, repo: str) -> str:
+def _other_repository(message: str, repo: str) -> str:
     """The repository in the message other than the source's own, such as that of a dependency or a remote base."""
     bare_base = _BASE.search(message)
     for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
@@ -318,10 +320,10 @@ def _address(message: str, repo: str) -> str:
     return ""
 
 
-def _versions(repo: str, chart: str) -> Shell:
+def _versions_command(repo: str, chart: str) -> Shell:
     """The command that lists a chart's versions: those of an index, or the newest in an OCI registry."""
     if repo.startswith(("http://", "https://")):
-        name = sh(f"chart-repository/{_last_of(chart)}")
+        name = sh(f"chart-repository/{_last_path_segment(chart)}")
         return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
     address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
     return Shell(f"helm show chart {sh(address)}")
@@ -331,12 +333,12 @@ _OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = regex(r"helm dependency|could not download oci://")
 
 
-def _registry(address: str) -> str:
+def _registry_address(address: str) -> str:
     """The registry of a dependency's chart in the form that Argo CD registers for Helm: without oci:// and the chart's name."""
     return address.removeprefix("oci://").rstrip("/").rpartition("/")[0] if address.startswith("oci://") else ""
 
 
-def _login(repo: str, chart: str) -> Shell:
+def _login_options(repo: str, chart: str) -> Shell:
     """The options of `argocd repo add` for the login and for the type of a chart repository (cmd/argocd/commands/repo.go)."""
     if _SSH.match(repo):
         return Shell("--ssh-private-key-path KEY_FILE")
@@ -352,7 +354,7 @@ _SSH = regex(r"ssh://|[\w.-]+@[\w.-]+:")
 _API = regex(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
 
 
-def _of_object(app: App, resource: Resource | None) -> Mapping[str, Json]:
+def _object_facts(app: App, resource: Resource | None) -> Mapping[str, Json]:
     id_ = resource.id if resource else None
     return {
         "object": str(id_) if id_ else "",

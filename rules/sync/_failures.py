@@ -13,7 +13,7 @@ from argolint.values import dig
 
 from ..shared.messages import catalogue
 
-UNANSWERED = ("sync-failed", "unknown")
+UNEXPLAINED = ("sync-failed", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Failed:
     hook: str = ""
 
 
-def refusal(message: str) -> Match | None:
+def refusal_match(message: str) -> Match | None:
     """The meaning of a message of a failed operation, or of an object in it; None if the catalogue has none."""
     return catalogue().match(message, "sync")
 
 
 def classify(message: str) -> tuple[str, str]:
     """(rule, cause) for this message."""
-    found = refusal(message)
-    return (found.entry.rule, found.entry.cause) if found else UNANSWERED
+    found = refusal_match(message)
+    return (found.entry.rule, found.entry.cause) if found else UNEXPLAINED
 
 
 def resource_of(app: App, failed: Failed) -> Resource | None:
@@ -54,14 +54,14 @@ def complaint_of(app: App, fleet: Fleet, failed: Failed) -> Complaint:
     )
 
 
-def passes(app: App, failed: Failed) -> bool:
+def can_retry_succeed(app: App, failed: Failed) -> bool:
     """True if a retry can succeed without a change; False if the catalogue does not say.
 
     A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
     """
     resource = resource_of(app, failed)
     fixed = any(dig(resource.desired, "metadata", key) for key in ("resourceVersion", "uid")) if resource else False
-    found = refusal(failed.message)
+    found = refusal_match(failed.message)
     return bool(found and found.entry.passes) and not fixed and not failed.hook
 
 
@@ -72,16 +72,16 @@ def failures(app: App) -> tuple[Failed, ...]:
 
 def _failures(app: App) -> tuple[Failed, ...]:
     operation = app.operation
-    if operation is None or not operation.failed or _over(app, operation):
+    if operation is None or not operation.failed or _is_history(app, operation):
         return ()
-    found = tuple(_of_results(app, operation))
+    found = tuple(_result_failures(app, operation))
     return found or (Failed(None, operation.message, *classify(operation.message)),)
 
 
 _BEFORE_ANY_TASK = regex(r"(ComparisonError|InvalidSpecError): ")  # controller/sync.go, FormatAppConditions
 
 
-def _over(app: App, operation: Operation) -> bool:
+def _is_history(app: App, operation: Operation) -> bool:
     """True if the failure is history: all is in sync now at another revision, or only the comparison failed, or it was a dry run.
 
     Automated sync starts nothing while all is Synced, so the failed operation stays the last one. A failed hook is never history, since nothing
@@ -93,34 +93,34 @@ def _over(app: App, operation: Operation) -> bool:
         c.type in ("ComparisonError", "InvalidSpecError") for c in app.conditions
     )
     dry = dig(operation.raw, "operation", "sync", "dryRun") is True
-    return dry or compares_again or moved_on(app, operation)
+    return dry or compares_again or has_revision_moved(app, operation)
 
 
-def moved_on(app: App, operation: Operation) -> bool:
+def has_revision_moved(app: App, operation: Operation) -> bool:
     """True if Argo CD now compares another revision than the operation applied; False if the latter is not resolved."""
-    asked = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
+    revisions = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
     tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
-    return bool(tried) and not asked & tried
+    return bool(tried) and not revisions & tried
 
 
-def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
+def _result_failures(app: App, operation: Operation) -> Iterator[Failed]:
     for result in operation.turned_degraded:
-        yield Failed(_named(app, result), str(result.get("message") or operation.message), *UNANSWERED)
+        yield Failed(_resource_id(app, result), str(result.get("message") or operation.message), *UNEXPLAINED)
     for result in operation.results:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
             continue
-        found = of_result(app, result, operation.message)
+        found = result_failure(app, result, operation.message)
         yield replace(found, hook=str(result.get("hookType") or "") if hook else "")
 
 
-def of_result(app: App, result: Object, otherwise: str = "") -> Failed:
+def result_failure(app: App, result: Object, otherwise: str = "") -> Failed:
     """The failure in the result of one object; a result without a message uses the operation's (`otherwise`)."""
     message = str(result.get("message") or otherwise)
-    return Failed(_named(app, result), message, *classify(message))
+    return Failed(_resource_id(app, result), message, *classify(message))
 
 
-def _named(app: App, result: Object) -> ResourceId:
+def _resource_id(app: App, result: Object) -> ResourceId:
     """The object of a result; for a cluster-scoped one the server writes the destination's namespace."""
     group, kind, namespace, name, version = (
         str(result.get(k) or "") for k in ("group", "kind", "namespace", "name", "version")
@@ -129,6 +129,6 @@ def _named(app: App, result: Object) -> ResourceId:
     return managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster)
 
 
-def answered_by(app: App, rule: str) -> tuple[Failed, ...]:
+def failures_explained_by(app: App, rule: str) -> tuple[Failed, ...]:
     """The failures that `rule` explains."""
     return tuple(f for f in failures(app) if f.rule == rule)

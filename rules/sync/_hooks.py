@@ -20,7 +20,7 @@ TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io
 """Groups of custom resources that run once and end, so that they can be hooks."""
 
 
-def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
+def rendered_hook(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
     """The hook among the rendered manifests, with its identity; None if the render was not read or lacks it."""
     for manifest in app.evidence.get(Want("manifests")) or ():
         group, version = api_of(manifest)
@@ -32,16 +32,16 @@ def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
     return None
 
 
-def lives_for(manifest: Object | None) -> int | None:
+def seconds_kept(manifest: Object | None) -> int | None:
     """Seconds that a finished Job stays (ttlSecondsAfterFinished); None if it stays without limit."""
     if dig(manifest, "spec", "ttlSecondsAfterFinished") is None:
         return None
     return number_at(manifest, "spec", "ttlSecondsAfterFinished")
 
 
-def gone_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited) -> tuple[Fix, ...]:
+def vanished_hook_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited) -> tuple[Fix, ...]:
     """Fixes that let Argo CD see the end of a hook that is deleted too early."""
-    topic = "ttl" if lives_for(manifest) is not None else "gone" if manifest is None else "absent"
+    topic = "ttl" if seconds_kept(manifest) is not None else "gone" if manifest is None else "absent"
     lasting = awaited.kind not in ("Job", "Pod") and awaited.group not in TASKS
     facts = {"hook": str(id_ or f"{awaited.kind} {awaited.name}"), "lasting": lasting}
     return advice(__package__, f"hook-stuck/{topic}", facts, id_)
@@ -60,7 +60,7 @@ class Sidecar:
 
 
 @cache
-def _known() -> tuple[tuple[re.Pattern[str], Object], ...]:
+def _known_sidecars() -> tuple[tuple[re.Pattern[str], Object], ...]:
     return tuple((re.compile(entry["match"]), entry) for entry in load(__package__, "sidecars.yaml"))
 
 
@@ -73,18 +73,18 @@ def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
         more = [image for image in pod.images if image not in own]
         injected = len(set(pod.images)) > len(own)  # else a webhook has only changed their registry
         if pod.id.kind == "Pod" and more and injected and pods.status_reason(pod) in ("Running", "NotReady"):
-            entry = next((e for image in more for match, e in _known() if match.search(image)), None)
+            entry = next((e for image in more for match, e in _known_sidecars() if match.search(image)), None)
             if entry is None:
                 return Sidecar(pod, more[0])
             image = next(i for i in more if re.search(entry["match"], i))
             return Sidecar(pod, image, entry["product"], entry["place"], entry["key"], entry["value"])
-    return _started(app, node, manifest)
+    return _sidecar_in_events(app, node, manifest)
 
 
 _STARTED = regex(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
 
 
-def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
+def _sidecar_in_events(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
     """The same from the kubelet's Events, if the tree has no images: a started container that the manifest lacks."""
     own = {str(container.get("name")) for _, container in containers(manifest)}
     for pod in (node, *app.descendants(node.uid)):
@@ -92,7 +92,7 @@ def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
             continue
         started = (_STARTED.search(event.message) for event in app.events(pod.id, pod.uid) or ())
         for name in (found[1] for found in started if found and found[1] not in own):
-            entry = next((e for match, e in _known() if match.search(name)), None)
+            entry = next((e for match, e in _known_sidecars() if match.search(name)), None)
             if entry is not None:
                 return Sidecar(pod, name, entry["product"], entry["place"], entry["key"], entry["value"])
             return Sidecar(pod, name)

@@ -14,30 +14,30 @@ from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
-from ._options import sent_whole
+from ._options import is_sent_whole
 
 _SIBLING = regex(r"when `(\w{1,60})` is (?:not empty|set|specified)")
 
 
-def left_over(resource: Resource | None, message: str) -> str:
+def leftover_phrase(resource: Resource | None, message: str) -> str:
     """A phrase for the live-only field that makes the API server refuse the merged object; empty if Git has the field itself."""
     errors = field_errors(message)
     if resource is None or resource.desired is None or resource.live is None or not errors:
         return ""
     error = errors[0]
     if error.sort == "Duplicate value":
-        return _merged_list(resource, error)
+        return _list_with_live_items(resource, error)
     if error.sort not in ("Invalid value", "Forbidden"):
         return ""
     if get(resource.desired, error.pointer) is MISSING:
         return error.pointer if get(resource.live, error.pointer, None) else ""
-    return _sibling(resource, error)
+    return _excluding_sibling(resource, error)
 
 
-def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
+def leftover_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
     """A fix: one sync that sends the object whole, if Argo CD can compare and so sync; none if each sync sends it whole already."""
-    field = left_over(resource, message)
-    if not field or resource is None or sent_whole(app, resource.desired):
+    field = leftover_phrase(resource, message)
+    if not field or resource is None or is_sent_whole(app, resource.desired):
         return ()
     facts = {
         "object": str(resource.id),
@@ -50,7 +50,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
     return advice(__package__, "sync-failed/left-over", facts)
 
 
-def _merged_list(resource: Resource, error: FieldError) -> str:
+def _list_with_live_items(resource: Resource, error: FieldError) -> str:
     """The list that is longer after the merge with live items than in Git."""
     tokens = split_pointer(error.pointer)
     for place, token in enumerate(tokens):
@@ -63,17 +63,17 @@ def _merged_list(resource: Resource, error: FieldError) -> str:
     return ""
 
 
-def _sibling(resource: Resource, error: FieldError) -> str:
+def _excluding_sibling(resource: Resource, error: FieldError) -> str:
     """The neighbour that excludes the field (`value` next to `valueFrom`), if only the live object has it."""
     found, above = _SIBLING.search(error.detail), error.pointer.rpartition("/")[0]
     stated = get(resource.desired, above, None)
     if found is None or not isinstance(stated, dict) or found[1] in stated:
         return ""
-    held = _same_item(resource, above, stated)
-    return above + join_pointer(found[1]) if isinstance(held, dict) and held.get(found[1]) else ""
+    live_parent = _live_value(resource, above, stated)
+    return above + join_pointer(found[1]) if isinstance(live_parent, dict) and live_parent.get(found[1]) else ""
 
 
-def _same_item(resource: Resource, pointer: str, stated: dict[str, Json]) -> Json:
+def _live_value(resource: Resource, pointer: str, stated: dict[str, Json]) -> Json:
     """The live value at the pointer; in a list, that of the item with the same name."""
     tokens = split_pointer(pointer)
     if not tokens or index_of(tokens[-1]) is None or "name" not in stated:

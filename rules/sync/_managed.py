@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from argolint import App, Json
 from argolint.patterns import regex
 
-_OF_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
+_NAMED_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 
 
-def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:
+def managed_namespace_facts(app: App, user: str, message: str) -> Mapping[str, Json]:
     """`managed` is the namespace in the message, `control_plane` that of Argo CD.
 
     `of_operator` is True in OpenShift GitOps. `perhaps_operator` is True if the account has argocd-operator's form
     (NAME-argocd-application-controller), which a Helm release with another name uses as well; `operator_account` says so without a namespace.
     """
-    named = _OF_NAMESPACE.search(message)
+    named = _NAMED_NAMESPACE.search(message)
     account = user.split(":")
     space = account[2] if user.startswith("system:serviceaccount:") and len(account) > 3 else app.control_plane
     return {

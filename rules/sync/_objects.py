@@ -14,7 +14,7 @@ def object_named(app: App, message: str) -> Resource | None:
     """The managed object that the message names; None if it names none, or if several match."""
     named_object = named(message)
     if named_object is None:
-        return _converted(app, message)
+        return _unconvertible_object(app, message)
     found = [
         r
         for r in app.of_kind(named_object.kind)
@@ -28,7 +28,7 @@ def object_named(app: App, message: str) -> Resource | None:
 _CONVERTING = regex(r"converting \((?:\w{1,40}\.)?(\w{1,100})\) to ")
 
 
-def _converted(app: App, message: str) -> Resource | None:
+def _unconvertible_object(app: App, message: str) -> Resource | None:
     """The object of the kind that cannot be converted, if one of its field managers has written another version."""
     found = _CONVERTING.search(message)
     if found is None:
@@ -39,22 +39,22 @@ def _converted(app: App, message: str) -> Resource | None:
         versions = {str(entry.get("apiVersion")) for entry in maps(obj, "metadata", "managedFields")}
         return obj.get("kind") == kind and bool(versions - {obj.get("apiVersion")})
 
-    return only(app, mixed)
+    return only_object(app, mixed)
 
 
-def only(app: App, holds: Callable[[Object], bool], side: str = "live") -> Resource | None:
-    """The only object whose live (or desired) state satisfies `holds`; None if there are none or several."""
-    found = list(_holding(app, holds, side))
+def only_object(app: App, is_meant: Callable[[Object], bool], side: str = "live") -> Resource | None:
+    """The only object whose live (or desired) state satisfies `is_meant`; None if there are none or several."""
+    found = list(_objects_satisfying(app, is_meant, side))
     return found[0] if len(found) == 1 else None
 
 
-def _holding(app: App, holds: Callable[[Object], bool], side: str) -> Iterator[Resource]:
+def _objects_satisfying(app: App, is_meant: Callable[[Object], bool], side: str) -> Iterator[Resource]:
     for resource in app.resources:
         state = resource.live if side == "live" else resource.desired
-        if state is not None and holds(state):
+        if state is not None and is_meant(state):
             yield resource
 
 
-def left_missing(app: App) -> Iterator[Symptom]:
+def missing_symptoms(app: App) -> Iterator[Symptom]:
     """The Missing objects of an application that cannot be compared: nothing is applied, so they stay missing."""
     return (Symptom.health(r.id) for r in app.resources if r.health.status == "Missing")

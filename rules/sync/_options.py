@@ -10,18 +10,18 @@ from argolint.values import annotations_of, comma_list, sh, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 
 
-def on_manifest(desired: Object | None, *options: str) -> list[Json]:
+def sync_option_operations(desired: Object | None, *options: str) -> list[Json]:
     """Operations that add sync options to the annotation of one manifest; none if it has them all."""
     return [*annotation_option(desired, SYNC_OPTIONS, *options)]
 
 
-def as_hook(desired: Object | None) -> list[Json]:
+def sync_hook_operations(desired: Object | None) -> list[Json]:
     """Operations that make the manifest a Sync hook that is deleted before each run."""
     hook = {HOOK: "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
     return [*annotate(desired, hook)]
 
 
-def as_deleted_before(hook: Object | None) -> list[Json]:
+def delete_before_operations(hook: Object | None) -> list[Json]:
     """Operations that have a hook deleted before each run, with the annotations that its manifest uses (Argo CD's or Helm's)."""
     of_helm = "helm.sh/hook" in annotations_of(hook) and HOOK not in annotations_of(hook)
     policy = (
@@ -32,7 +32,7 @@ def as_deleted_before(hook: Object | None) -> list[Json]:
     return [*annotate(hook, policy)]
 
 
-def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
+def hook_warnings(app: App, resource: Resource) -> Iterator[str]:
     """Warnings after the object has become a hook: hooks do not count as objects of the application, so its live object is extra, and automated
     sync with prune refuses to delete the last one (controller/appcontroller.go, autoSync)."""
     if resource.live is not None:
@@ -45,7 +45,7 @@ def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
         )
 
 
-def pasted(operations: list[Json]) -> str:
+def annotations_yaml(operations: list[Json]) -> str:
     """The annotations that these operations add, as YAML to paste: for edits that a replayed comparison cannot prove."""
     pairs: dict[str, str] = {}
     for operation in operations:
@@ -59,15 +59,15 @@ def sync_options(desired: Object | None) -> frozenset[str]:
     return frozenset(comma_list(annotations_of(desired).get(SYNC_OPTIONS)))
 
 
-def sent_whole(app: App, desired: Object | None) -> bool:
+def is_sent_whole(app: App, desired: Object | None) -> bool:
     """True if a sync sends the object whole (Replace=true) without deleting it first."""
     own = sync_options(desired)
     whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
     return whole and "Force=true" not in own
 
 
-def compare_options(app: App, option: str) -> str:
+def compare_options_with(app: App, option: str) -> str:
     """The Application's compare-options with this one, without those that it replaces."""
-    held = comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
-    kept = [o for o in held if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
+    present = comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
+    kept = [o for o in present if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
     return ",".join([*kept, option])

@@ -14,24 +14,24 @@ from argolint.redaction import excerpt
 from argolint.values import dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED
 
-from ..shared.fields import field_fixes, quoting
-from ._failures import Failed, refusal, resource_of
+from ..shared.fields import field_fixes, quoting_operations
+from ._failures import Failed, refusal_match, resource_of
 from ._hooks import TASKS
-from ._leftovers import left_over_fixes
-from ._managed import managed_by
-from ._options import sent_whole
-from ._webhooks import served_by_itself, service_of
+from ._leftovers import leftover_fixes
+from ._managed import managed_namespace_facts
+from ._options import is_sent_whole
+from ._webhooks import own_webhook_workload, webhook_service
 
 
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
     """The fixes of one refused object, root cause first; for a validation error, those of the field."""
     topic, facts = _topic(app, failed, empties=empties)
     manifest = _manifest(app, failed)
-    if topic == "quote" and failed.id and (patch := quoting(manifest)):
-        said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
+    if topic == "quote" and failed.id and (patch := quoting_operations(manifest)):
+        patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
+        return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **patch_facts}, failed.id)
     if topic == "validation" and failed.id:
-        named = left_over_fixes(app, _compared(app, failed), failed.message) or field_fixes(
+        named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
         )
         if named:
@@ -39,13 +39,13 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
-def _compared(app: App, failed: Failed) -> Resource | None:
+def _compared_object(app: App, failed: Failed) -> Resource | None:
     resource = resource_of(app, failed)
     return resource.as_compared if resource else None
 
 
 def _manifest(app: App, failed: Failed) -> Object | None:
-    resource = _compared(app, failed)
+    resource = _compared_object(app, failed)
     return resource.desired if resource else None
 
 
@@ -59,8 +59,8 @@ _POLICY = regex(
 )
 """The policy that denies, as Kyverno, Gatekeeper and the API server name it."""
 _DENIES = regex(r'admission webhook "([^"]{1,253})" denied')
-_TAKEN_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocated")
-_SILENT = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
+_OCCUPIED_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocated")
+_WEBHOOK_UNREACHED = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
@@ -74,17 +74,17 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
     if failed.cause == "unknown" and _recovered(app, failed):
         return "recovered", {}
-    if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
+    if _WEBHOOK_UNREACHED.search(failed.message) and (served := own_webhook_workload(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
         up = "yes" if served.up else ""
         return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked, "up": up}
-    found = refusal(failed.message)
+    found = refusal_match(failed.message)
     if found is None or found.entry.advice == found.entry.cause:
         return failed.cause or "unknown", {}
     group = found.facts.get("group")
     quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
-    return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
+    return _topic_by_replace(app, failed, found.entry.advice), {**found.facts, **quoted}
 
 
 def _recovered(app: App, failed: Failed) -> bool:
@@ -94,18 +94,18 @@ def _recovered(app: App, failed: Failed) -> bool:
     return turned and resource is not None and resource.health.status == "Healthy"
 
 
-def _narrower(app: App, failed: Failed, topic: str) -> str:
+def _topic_by_replace(app: App, failed: Failed, topic: str) -> str:
     """The topic by whether Replace=true is set: the same message then has another reason."""
-    whole = sent_whole(app, _manifest(app, failed))
+    whole = is_sent_whole(app, _manifest(app, failed))
     return {"replaced": "stale-version", "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
 def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
-    silent, service = _SILENT.search(failed.message), service_of(failed.message)
+    silent, service = _WEBHOOK_UNREACHED.search(failed.message), webhook_service(failed.message)
     return {
-        **_managed(app, failed),
+        **_managed_facts(app, failed),
         "app": str(app.ref),
         "project": app.ref.project,
         "cluster": app.cluster,
@@ -128,26 +128,26 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "webhook": silent[1] or silent[2] if silent else "",
         "service": service[1],
         "service_namespace": service[0],
-        "policy": _policy(failed.message),
+        "policy": _policy_name(failed.message),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
-        "holder": _holder(app, failed),
+        "holder": _port_holder(app, failed),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
 
 
-def _managed(app: App, failed: Failed) -> Mapping[str, Json]:
+def _managed_facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """Whether an operator grants the missing permission: it does for objects in a namespace, not for the namespace itself."""
-    found = refusal(failed.message)
-    said = found.facts if found else {}
-    user = "" if said.get("resource") == "namespaces" else said.get("user", "")
-    return managed_by(app, user, failed.message)
+    found = refusal_match(failed.message)
+    values = found.facts if found else {}
+    user = "" if values.get("resource") == "namespaces" else values.get("user", "")
+    return managed_namespace_facts(app, user, failed.message)
 
 
-def _holder(app: App, failed: Failed) -> str:
+def _port_holder(app: App, failed: Failed) -> str:
     """The other Service of the application with the occupied port; empty if there is none."""
-    taken = _TAKEN_PORT.search(failed.message)
+    taken = _OCCUPIED_PORT.search(failed.message)
     if taken is None or failed.id is None:
         return ""
     port = int(taken[1])
@@ -159,7 +159,7 @@ def _holder(app: App, failed: Failed) -> str:
     return ""
 
 
-def _policy(message: str) -> str:
+def _policy_name(message: str) -> str:
     found = _POLICY.search(message)
     if found is None:
         webhook = _DENIES.search(message)

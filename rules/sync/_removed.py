@@ -8,11 +8,11 @@ from functools import cache
 from argolint import App, Fleet, Object, ResourceKey
 from argolint.values.knowledge import load
 
-from ._failures import Failed, answered_by
+from ._failures import Failed, failures_explained_by
 
 
 @cache
-def _table() -> Mapping[tuple[str, str], Sequence[Object]]:
+def _removed_versions() -> Mapping[tuple[str, str], Sequence[Object]]:
     found: dict[tuple[str, str], list[Object]] = {}
     for product in load("argolint_rules.shared", "removed_apis.yaml"):
         for entry in product["versions"]:
@@ -23,28 +23,30 @@ def _table() -> Mapping[tuple[str, str], Sequence[Object]]:
 
 def removal_of(group: str, version: str, kind: str) -> Object | None:
     """The entry of removed_apis.yaml: product, image, removed_in, replacement, perhaps bridge."""
-    return next((e for e in _table().get((group, version), ()) if not e.get("kinds") or kind in e["kinds"]), None)
+    return next(
+        (e for e in _removed_versions().get((group, version), ()) if not e.get("kinds") or kind in e["kinds"]), None
+    )
 
 
-def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
+def removed_version_failures(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
     """Failures due to a removed version. Before Argo CD 2.9 their message is that of an unknown kind."""
-    found = {f.id.key: f for f in answered_by(app, "removed-api") if f.id}
-    for failed in answered_by(app, "crd-missing"):
+    found = {f.id.key: f for f in failures_explained_by(app, "removed-api") if f.id}
+    for failed in failures_explained_by(app, "crd-missing"):
         if failed.id is None or not failed.id.version:
             continue
         served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
         entry = removal_of(failed.id.group, failed.id.version, failed.id.kind)
-        gone = entry is not None and (
+        is_removed = entry is not None and (
             entry["product"] == "Kubernetes"
             or not fleet.api_versions(app.cluster)  # no list: no release in use serves it
-            or _defined(app, fleet, failed)
+            or _is_kind_defined(app, fleet, failed)
         )
-        if failed.id.version not in served and (served or gone):
+        if failed.id.version not in served and (served or is_removed):
             found[failed.id.key] = failed
     return found
 
 
-def _defined(app: App, fleet: Fleet, failed: Failed) -> bool:
+def _is_kind_defined(app: App, fleet: Fleet, failed: Failed) -> bool:
     """Whether an application has the CRD of the kind in sync: then the kind exists, and only the version is missing."""
     assert failed.id is not None
     stem, group = failed.id.kind.lower().rstrip("sy"), failed.id.group

@@ -20,18 +20,18 @@ class Slip:
     within: str
 
 
-def coming(resource: Resource) -> Iterator[Slip]:
+def coming_slips(resource: Resource) -> Iterator[Slip]:
     """The slips that the next sync applies: in an object that does not exist yet, or that a change in the gate adds to it."""
     if resource.live is None:
-        yield from slips(resource.desired)
+        yield from slips_in(resource.desired)
         return
     brought = [change.pointer for change in resource.pending if change.live is MISSING]
-    for slip in slips(resource.desired) if brought else ():
+    for slip in slips_in(resource.desired) if brought else ():
         if any(below(slip.pointer, pointer) for pointer in brought):
             yield slip
 
 
-def mistyped(resource: Resource) -> Iterator[schema.Fault]:
+def mistyped_values(resource: Resource) -> Iterator[schema.Fault]:
     """Values that the next sync applies and the API server cannot decode: a number in place of a text, a text in place of a number."""
     places = [change.pointer for change in resource.pending]
     brought = resource.desired if resource.live is None or places else None
@@ -41,15 +41,15 @@ def mistyped(resource: Resource) -> Iterator[schema.Fault]:
             yield fault
 
 
-def slips(obj: Object | None) -> Iterator[Slip]:
+def slips_in(obj: Object | None) -> Iterator[Slip]:
     """Every slip in an object of Kubernetes' own kinds."""
     for fault in islice(schema.faults(obj), _MOST) if obj else ():
         name = split_pointer(fault.pointer)[-1]
         if fault.names and (near := difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)):
-            yield Slip(fault.pointer, near[0], _within(fault.type, str(obj.get("kind")) if obj else ""))
+            yield Slip(fault.pointer, near[0], _parent_in_words(fault.type, str(obj.get("kind")) if obj else ""))
 
 
-def _within(type_: str, kind: str) -> str:
+def _parent_in_words(type_: str, kind: str) -> str:
     """The parent of the field in words: `V1HTTPGetAction` is a part, `V1DeploymentSpec` the Deployment itself."""
     a = "an" if kind[:1] in "AEIOU" else "a"
     return _PARTS.get(type_) or (f"{a} {kind}" if type_.endswith(f"{kind}Spec") else f"that part of {a} {kind}")

@@ -24,7 +24,7 @@ def pointer_of_source(app: App, message: str, *, dry: bool = False) -> str:
         return f"/spec/sourceHydrator/{'drySource' if dry else 'syncSource'}"
     if not app.spec.get("sources"):
         return "/spec/source"
-    return f"/spec/sources/{_index(app, message)}"
+    return f"/spec/sources/{_source_index(app, message)}"
 
 
 def source_in(app: App, message: str, *, dry: bool = False) -> Object:
@@ -37,10 +37,10 @@ def source_in(app: App, message: str, *, dry: bool = False) -> Object:
             "path": written.get("path"),
             "targetRevision": written.get("targetBranch"),
         }
-    return app.sources[_index(app, message)] if app.sources else {}
+    return app.sources[_source_index(app, message)] if app.sources else {}
 
 
-def _index(app: App, message: str) -> int:
+def _source_index(app: App, message: str) -> int:
     found = _NUMBERED.search(message)
     if found:
         return min(max(int(found.group(1)) - 1, 0), max(len(app.sources) - 1, 0))
@@ -51,14 +51,14 @@ def _index(app: App, message: str) -> int:
 
 def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
     """The revision of the same repository that most other applications without errors use; empty if there are none."""
-    followed = fleet.derive(_followed).get(_repository(source), Counter())
+    followed = fleet.derive(_revision_counts).get(_repository(source), Counter())
     listed = fleet.by_ref.get(app.ref)
     own = _revisions(listed, _repository(source)) if listed is not None and listed.desired_known else ()
     ranked = sorted((followed - Counter(own)).items(), key=lambda pair: (-pair[1], pair[0]))
     return ranked[0][0] if ranked and ranked[0][0] != source.get("targetRevision") else ""
 
 
-def _followed(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
+def _revision_counts(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
     """How many applications without errors use each revision of each repository."""
     found: dict[Repository, Counter[str]] = defaultdict(Counter)
     for app in fleet.apps:

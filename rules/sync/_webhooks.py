@@ -13,7 +13,7 @@ _SERVICE = regex(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class WebhookWorkload:
     """The workload that makes the webhook's pods, with its `wave`, both in the blocked application; `up` if it is healthy by now."""
 
     workload: ResourceId
@@ -21,15 +21,15 @@ class Served:
     up: bool
 
 
-def service_of(message: str) -> tuple[str, str]:
+def webhook_service(message: str) -> tuple[str, str]:
     """(namespace, name) of the webhook's Service; empty if the message names none."""
     named = ((found[2], found[1]) for found in _SERVICE.finditer(message))
     return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server's own Service
 
 
-def served_by_itself(app: App, message: str) -> Served | None:
+def own_webhook_workload(app: App, message: str) -> WebhookWorkload | None:
     """The workload of this application behind the webhook's Service, if it was not up when the sync began; None if another one serves it."""
-    namespace, name = service_of(message)
+    namespace, name = webhook_service(message)
     service = app.find("", "Service", namespace, name) if name else None
     selector = mapping(service.any, "spec", "selector") if service else {}
     for resource in app.resources if selector else ():
@@ -40,7 +40,7 @@ def served_by_itself(app: App, message: str) -> Served | None:
         above = tuple(token for token in at.removesuffix("/spec").split("/") if token)
         labels = mapping(resource.desired, *above, "metadata", "labels")
         if all(text_at({"v": labels.get(key)}, "v") == value for key, value in selector.items()):
-            return Served(resource.id, resource.wave, up)
+            return WebhookWorkload(resource.id, resource.wave, up)
     return None
 
 

@@ -25,8 +25,8 @@ from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
-from ._failures import Failed, answered_by
-from ._options import on_manifest, sync_options
+from ._failures import Failed, failures_explained_by
+from ._options import sync_option_operations, sync_options
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"
@@ -34,15 +34,15 @@ _SERVER_SIDE = "ServerSideApply=true"
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for all such objects of the application: one option fixes them."""
-    refused = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
-    found = [r for r in app.resources if (refused and r.key in refused) or _foreseen(app, r)]
+    refused = {f.id.key: f for f in failures_explained_by(app, "annotation-too-long") if f.id}
+    found = [r for r in app.resources if (refused and r.key in refused) or _will_be_too_long(app, r)]
     if found:
         yield _finding(app, found, [refused[r.key] for r in found if r.key in refused])
-    elif answered_by(app, "annotation-too-long"):
-        yield _finding(app, [], list(answered_by(app, "annotation-too-long")))
+    elif failures_explained_by(app, "annotation-too-long"):
+        yield _finding(app, [], list(failures_explained_by(app, "annotation-too-long")))
 
 
-def _foreseen(app: App, resource: Resource) -> bool:
+def _will_be_too_long(app: App, resource: Resource) -> bool:
     """True for a missing object that is too large by its manifest alone and that client-side apply would send."""
     if not resource.missing or not isinstance(resource.desired_state, str):
         return False
@@ -85,19 +85,19 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
             caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
         )
     elif first is not None:
-        yield from _by_another_release(first) if _bare(first) else _left_over(app, first)
+        yield from _other_release_fixes(first) if _has_short_annotations(first) else _leftover_fixes(app, first)
         return
     if first is not None and first.desired is not None:
         yield Fix(
             "Or for these objects only",
             "manifest",
             str(first.id),
-            Edit("json-patch", on_manifest(first.desired, _SERVER_SIDE)),
+            Edit("json-patch", sync_option_operations(first.desired, _SERVER_SIDE)),
             resource=first.id,
         )
 
 
-def _bare(first: Resource) -> bool:
+def _has_short_annotations(first: Resource) -> bool:
     """True if neither side holds long annotations: the annotation that this Argo CD adds is too long."""
     if first.live is None or first.desired is None:
         return False
@@ -108,7 +108,7 @@ def _bare(first: Resource) -> bool:
     )
 
 
-def _by_another_release(first: Resource) -> Iterator[Fix]:
+def _other_release_fixes(first: Resource) -> Iterator[Fix]:
     yield Fix(
         "Take another release of Argo CD: this one applies, or tries so in a dry run, on the client's side although ServerSideApply is set",
         "argocd-settings",
@@ -120,13 +120,13 @@ def _by_another_release(first: Resource) -> Iterator[Fix]:
         "Or replace the object for the time being",
         "manifest",
         str(first.id),
-        Edit("json-patch", on_manifest(first.desired or {}, "Replace=true")),
+        Edit("json-patch", sync_option_operations(first.desired or {}, "Replace=true")),
         caveat="sends it whole with every sync, so what others have written in it goes",
         resource=first.id,
     )
 
 
-def _left_over(app: App, first: Resource) -> Iterator[Fix]:
+def _leftover_fixes(app: App, first: Resource) -> Iterator[Fix]:
     """Fixes for an annotation that exists already, from earlier applies or in Git: server-side apply writes none."""
     kind = f"{first.kind.lower()}.{first.group}" if first.group else first.kind.lower()
     where = f"-n {sh(first.namespace)} " if first.namespace else ""
@@ -147,7 +147,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 
     It reports all faults of an object at once (k8s.io/apiserver pkg/registry/rest, BeforeCreate: an aggregate of all faults).
     """
-    refused = {f.id.key: f for f in answered_by(after, "annotation-too-long") if f.id}
+    refused = {f.id.key: f for f in failures_explained_by(after, "annotation-too-long") if f.id}
     objects = [r for key in refused if (r := after.resource(key)) and r.desired]
     if not refused or len(objects) < len(refused):
         return None

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.application.application_sets import generators, made, seen, settings_want
+from argolint.application.application_sets import controller_seen, generators, owned_applications, settings_want
 from argolint.application.fleet import IN_CLUSTER
 from argolint.patterns import regex
 from argolint.redaction import excerpt
@@ -34,29 +34,29 @@ _NEW = ((3, 3, 3), (3, 4, 0))
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ApplicationSet, reported by the first Application that it made, else by the fleet's first."""
-    for raw, pointer, asked in fleet.derive(_by_application).get(app.ref, ()):
-        keeps = not seen(app, fleet).deletes(raw)
-        yield _finding(app, raw, pointer, asked, fleet.version, keeps=keeps)
+    for raw, pointer, version in fleet.derive(_mismatches_by_application).get(app.ref, ()):
+        keeps = not controller_seen(app, fleet).deletes(raw)
+        yield _finding(app, raw, pointer, version, fleet.version, keeps=keeps)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The controller's policy, which applies to every ApplicationSet."""
     want = settings_want(fleet)
-    if want is not None and want.app != app.ref and fleet.derive(_by_application).get(app.ref):
+    if want is not None and want.app != app.ref and fleet.derive(_mismatches_by_application).get(app.ref):
         yield want
 
 
-def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str, str]]]:
+def _mismatches_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str, str]]]:
     found: dict[AppRef, list[tuple[Object, str, str]]] = {}
     long = _writes_patch(fleet.version)
     for raw in fleet.application_sets if long is not None else ():
-        speaker = next((a.ref for a in (*made(fleet, raw)[:1], *fleet.apps[:1])), None)
+        reporter = next((a.ref for a in (*owned_applications(fleet, raw)[:1], *fleet.apps[:1])), None)
         wrong = next(
-            (each for each in _asked(raw.get("spec")) if _is_other(each[1], long)),
+            (each for each in _selected_versions(raw.get("spec")) if _is_other_form(each[1], long)),
             None,
         )
-        if speaker is not None and wrong is not None:
-            found.setdefault(speaker, []).append((raw, *wrong))
+        if reporter is not None and wrong is not None:
+            found.setdefault(reporter, []).append((raw, *wrong))
     return found
 
 
@@ -69,11 +69,11 @@ def _writes_patch(version: str) -> bool | None:
     return any(whole >= since for since in (_NEW if whole[:2] == (3, 3) else _NEW[1:]))
 
 
-def _is_other(asked: str, long: bool | None) -> bool:
-    return bool((_SHORT if long else _LONG).fullmatch(asked))
+def _is_other_form(version: str, writes_patch: bool | None) -> bool:
+    return bool((_SHORT if writes_patch else _LONG).fullmatch(version))
 
 
-def _asked(spec: Json) -> Iterator[tuple[str, str]]:
+def _selected_versions(spec: Json) -> Iterator[tuple[str, str]]:
     """(pointer, value) of each version that a cluster generator selects, in nested generators as well."""
     for here, generator, _ in generators(spec):
         selector = dig(generator, "clusters", "selector")
@@ -87,12 +87,12 @@ def _asked(spec: Json) -> Iterator[tuple[str, str]]:
                     yield f"{here}/clusters/selector/matchExpressions/{number}/values", values[0]
 
 
-def _finding(app: App, raw: Object, pointer: str, asked: str, version: str, *, keeps: bool) -> Finding:
+def _finding(app: App, raw: Object, pointer: str, selected: str, version: str, *, keeps: bool) -> Finding:
     name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
-    so = "so it makes no Application" if keeps else "so it may delete its Applications"
+    consequence = "so it makes no Application" if keeps else "so it may delete its Applications"
     text = f"spec:\n  syncPolicy:\n    applicationsSync: create-update   # first: nothing is deleted while the selector is changed\n# then a label of your own on the cluster Secrets, or {LABEL} as Argo CD {version} writes it\n"
     return Finding(
-        message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(asked, 40)}, which Argo CD {version} writes otherwise, {so}.",
+        message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(selected, 40)}, which Argo CD {version} writes otherwise, {consequence}.",
         at=Location(
             app.ref, ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER), pointer
         ),

@@ -27,7 +27,7 @@ from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
 from ._comparison import classify as reads
-from ._failures import Failed, answered_by
+from ._failures import Failed, failures_explained_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = regex(
@@ -56,15 +56,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     _destination(app),
                     Edit("command", "argocd cluster add KUBECONFIG_CONTEXT"),
                 ),
-                *_elsewhere(app, fleet),
+                *_other_cluster_fixes(app, fleet),
             ),
         )
-    elif unreached := answered_by(app, "cluster-unknown"):
-        yield _unreached(app, unreached)
+    elif unreached := failures_explained_by(app, "cluster-unknown"):
+        yield _unreachable_finding(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
         reason = str(state.get("message") or "no reason given")
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
-        if any(_answers(c.message) for c in blind):
+        if any(_is_fault_of_one_api(c.message) for c in blind):
             return  # the API server answered: comparison-error explains the failure
         yield _finding(
             app,
@@ -73,12 +73,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 reason,
             ),
             blind,
-            (_repair(app),),
+            (_credentials_fix(app),),
             "unreachable",
         )
 
 
-def _answers(message: str) -> bool:
+def _is_fault_of_one_api(message: str) -> bool:
     """Whether the catalogue has the sentence as a fault of one API or kind, in a cluster that does answer."""
     meaning = reads(message)
     return meaning.cause == "cluster" and meaning.name in _OF_ONE_API
@@ -92,18 +92,18 @@ _OF_ONE_API = frozenset(
 )
 
 
-def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
+def _unreachable_finding(app: App, failed: Sequence[Failed]) -> Finding:
     """The finding for a sync that could not reach the API server: its messages on kinds and objects prove nothing."""
-    again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
+    sync_command = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
-    sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
+    sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", sync_command, why)
     found = _finding(
         app,
         in_passing(
             f"The last sync of application {app.ref} failed: cluster {app.cluster} did not answer", failed[0].message
         ),
         [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")],
-        (_repair(app), sync),
+        (_credentials_fix(app), sync),
         "unreachable",
     )
     evidence = tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in failed[:5])
@@ -111,7 +111,7 @@ def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
     return replace(found, evidence=(*found.evidence, *evidence), explains=tuple(explained))
 
 
-def _repair(app: App) -> Fix:
+def _credentials_fix(app: App) -> Fix:
     return Fix(
         "Renew the cluster's credentials or repair the way to it",
         "argocd-settings",
@@ -125,19 +125,19 @@ def _destination(app: App) -> str:
     return str(dig(app.spec, "destination", "server") or dig(app.spec, "destination", "name") or app.cluster)
 
 
-def _elsewhere(app: App, fleet: Fleet) -> Iterator[Fix]:
+def _other_cluster_fixes(app: App, fleet: Fleet) -> Iterator[Fix]:
     servers = sorted(server for server in fleet.clusters if server)
     if servers:
         yield Fix(
             "Or name a cluster that is registered: " + ", ".join(servers[:10]),
             "application",
             f"Application {app.ref}",
-            _destined(app, servers),
+            _destination_edit(app, servers),
             caveat="deploys to that cluster",
         )
 
 
-def _destined(app: App, servers: Sequence[str]) -> Edit:
+def _destination_edit(app: App, servers: Sequence[str]) -> Edit:
     """The edit of the destination, without the field that the new one contradicts (util/argo/argo.go, ValidateDestination: name next to server)."""
     if len(servers) > 1:
         named = "    name: null\n" if dig(app.spec, "destination", "name") else ""

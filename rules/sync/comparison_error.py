@@ -29,8 +29,8 @@ from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
 from argolint.values import mapping, text_at
 
-from ._comparison import read
-from ._objects import left_missing
+from ._comparison import comparison_fault
+from ._objects import missing_symptoms
 from ._sources import source_in
 
 _CACHED = regex(r"Manifest generation error \(cached\): ?")
@@ -40,24 +40,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError."""
     for condition in app.conditions:
         if condition.of_health:
-            yield from _of_health(app, fleet, condition)
+            yield from _health_check_findings(app, fleet, condition)
         elif condition.type == "ComparisonError":
-            said = Complaint(app, fleet, None, None, (condition.message,))
-            yield resolved(_finding(app, fleet, condition), said)
+            complaint = Complaint(app, fleet, None, None, (condition.message,))
+            yield resolved(_finding(app, fleet, condition), complaint)
     hydration = mapping(app.status, "sourceHydrator", "currentOperation")
     if hydration.get("phase") == "Failed":
-        yield _of_hydration(app, fleet, text_at(hydration, "message"))
+        yield _hydration_finding(app, fleet, text_at(hydration, "message"))
 
 
-def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
+def _hydration_finding(app: App, fleet: Fleet, message: str) -> Finding:
     """A finding for a source hydrator that could not render or push: the source that Argo CD compares stays as it was."""
-    found = read(app, fleet, message, dry=True)
+    found = comparison_fault(app, fleet, message, dry=True)
     known = found.name != "unknown"
-    said = f"Application {app.ref} is not hydrated, so new commits do not reach it"
+    subject = f"Application {app.ref} is not hydrated, so new commits do not reach it"
     return Finding(
-        message=(f"{said}: {found.fact}." if found.whole else in_passing(f"{said}: {found.fact}", message))
+        message=(f"{subject}: {found.fact}." if found.whole else in_passing(f"{subject}: {found.fact}", message))
         if known
-        else quoting(said, message),
+        else quoting(subject, message),
         at=Location(app.ref, None, found.pointer or "/spec/sourceHydrator"),
         cause=found.cause,
         evidence=(f"status.sourceHydrator.currentOperation: Failed: {excerpt(message, 600)}",),
@@ -66,11 +66,11 @@ def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
     )
 
 
-def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
+def _health_check_findings(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
     """A finding for a health check that failed after the comparison, unless the unknown health of an object shows it."""
     if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
         return
-    found = read(app, fleet, condition.message)
+    found = comparison_fault(app, fleet, condition.message)
     known = found.name == "health-version"
     why = found.fact if known else "a health check fails"
     yield Finding(
@@ -85,11 +85,11 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
 
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
-    found = read(app, fleet, message)
+    found = comparison_fault(app, fleet, message)
     at = f" at {found.resource.id}" if found.resource and found.cause == "diff" else ""
-    said = f"Application {app.ref} cannot sync{at}: {found.fact}"
+    subject = f"Application {app.ref} cannot sync{at}: {found.fact}"
     return Finding(
-        message=f"{said}." if found.whole else in_passing(said, message),
+        message=f"{subject}." if found.whole else in_passing(subject, message),
         at=Location(app.ref, None, found.pointer),
         cause=found.cause,
         evidence=tuple(_evidence(condition)),
@@ -98,9 +98,9 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             condition.symptom,
             Symptom.sync(),
             *([Symptom.health()] if app.health.status == "Unknown" else []),
-            *([Symptom.operation()] if _operation_says_so(app) else []),
-            *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
-            *left_missing(app),
+            *([Symptom.operation()] if _has_operation_comparison_error(app) else []),
+            *([Symptom.condition("SyncError")] if _has_operation_comparison_error(app) else []),
+            *missing_symptoms(app),
         ),
         follows=_follows(app, found.cause, source_in(app, message)),
     )
@@ -116,7 +116,7 @@ def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
     return (Follows.common(f"Argo CD cannot read the repository {repository}.", "repository", repository),)
 
 
-def _operation_says_so(app: App) -> bool:
+def _has_operation_comparison_error(app: App) -> bool:
     return app.operation is not None and app.operation.failed and "ComparisonError" in app.operation.message
 
 

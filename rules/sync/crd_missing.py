@@ -47,9 +47,9 @@ from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
 from argolint.values.schema import api_of_kind
 
-from ._failures import Failed, answered_by, complaint_of
-from ._options import on_manifest
-from ._removed import refused
+from ._failures import Failed, complaint_of, failures_explained_by
+from ._options import sync_option_operations
+from ._removed import removed_version_failures
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
 """Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
@@ -59,8 +59,8 @@ _GROUP_VERSION = regex(r"group version (\S+?):|in version \"([^\"]+)\"")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each kind that the cluster does not know."""
     by_kind: dict[tuple[str, str], list[Failed]] = {}
-    removed = refused(app, fleet)
-    for failed in answered_by(app, "crd-missing"):
+    removed = removed_version_failures(app, fleet)
+    for failed in failures_explained_by(app, "crd-missing"):
         if failed.id and failed.id.key in removed:
             continue
         by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
@@ -71,37 +71,37 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         if (
             resource.key not in derived
-            and _unserved(app, fleet, resource)
+            and _is_unserved(app, fleet, resource)
             and (resource.group, resource.kind) not in by_kind
         ):
             coming.setdefault((resource.group, resource.kind), []).append(resource)
     for (group, kind), resources in coming.items():
-        yield _foreseen(app, fleet, group, kind, resources)
+        yield _foreseen_finding(app, fleet, group, kind, resources)
 
 
-def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
+def _is_unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     """Whether an object is not created yet, and its custom group is neither served by the cluster nor brought by a known CRD.
 
     One kind may be absent from the served list because Argo CD is configured to exclude it.
     """
     group = resource.group
-    if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_serves_none, app.cluster, group):
+    if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_cluster_lacks_group, app.cluster, group):
         return False
     return (
         resource.desired is not None
         and resource.live is None
-        and not _definitions(app, fleet, group)
+        and not _crd_owners(app, fleet, group)
         and not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
     )
 
 
-def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
+def _cluster_lacks_group(fleet: Fleet, cluster: str, group: str) -> bool:
     """Whether the cluster's list is known and has nothing of the group."""
     served = fleet.api_versions(cluster)
     return "v1/ConfigMap" in served and not any(api.startswith(f"{group}/") for api in served)
 
 
-def _foreseen(app: App, fleet: Fleet, group: str, kind: str, resources: list[Resource]) -> Finding:
+def _foreseen_finding(app: App, fleet: Fleet, group: str, kind: str, resources: list[Resource]) -> Finding:
     first = resources[0]
     return Finding(
         message=f"The sync of application {app.ref} will apply nothing: cluster {app.cluster} does not serve {group}, the API group of {first.id}.",
@@ -125,9 +125,9 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
         if kind
         else _group_version(first.message) or "a kind of this application"
     )
-    definitions = _definitions(app, fleet, group)
+    definitions = _crd_owners(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
-    fails = f"fails at {first.id}" if first.id and _reached(app, first.id) else "applies nothing"
+    fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, first.id) else "applies nothing"
     finding = Finding(
         message=f"The sync of application {app.ref} {fails}: cluster {app.cluster} does not know {what}{origin}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
@@ -141,7 +141,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     return found if found is finding else replace(found, follows=())  # the cause is not a missing CRD
 
 
-def _reached(app: App, id_: ResourceId) -> bool:
+def _is_past_dry_run(app: App, id_: ResourceId) -> bool:
     """Whether the sync got beyond its dry run: it skipped that of this object, or applied other objects."""
     resource = app.resource(id_.key)
     skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
@@ -160,7 +160,7 @@ def _group_version(message: str) -> str:
     return (found.group(1) or found.group(2)) if found else ""
 
 
-def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
+def _crd_owners(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
     """Applications of this cluster, this one included, that bring CRDs of the group."""
     if not group:
         return ()
@@ -174,10 +174,10 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
     return tuple(found[:3])
 
 
-def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
+def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
     """The one child Application, still without objects, whose chart or folder has the name of the group's owner: cert-manager for cert-manager.io.
 
-    What a child renders decides where it is known (`_definitions`); its name is a hint, and two such names are none.
+    What a child renders decides where it is known (`_crd_owners`); its name is a hint, and two such names are none.
     """
     owner = group.split(".")[-2] if "." in group else ""
     found = []
@@ -196,7 +196,7 @@ def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
 
 
 @cache
-def _derived() -> Mapping[str, Object]:
+def _derived_kinds_by_group() -> Mapping[str, Object]:
     """By API group: the kind of object from which a controller creates the group's kinds."""
     return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
 
@@ -224,7 +224,7 @@ def _fixes(
             ),
         )
         return
-    elif child := _child(app, fleet, group):
+    elif child := _child_with_crds(app, fleet, group):
         name = f"{child.namespace or app.ref.namespace}/{child.name}"
         part = f"--resource {sh(f'argoproj.io:Application:{name}')}"
         then = f"argocd app wait {sh(name)}"
@@ -235,8 +235,8 @@ def _fixes(
             Edit("command", f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}"),
             caveat="only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
         )
-    elif group in _derived():
-        maker = _derived()[group]
+    elif group in _derived_kinds_by_group():
+        maker = _derived_kinds_by_group()[group]
         yield Fix(
             f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
             "live",
@@ -245,7 +245,7 @@ def _fixes(
             caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     elif resource is not None and resource.desired and builtin(resource.desired):
-        yield _of_kubernetes(resource)
+        yield _builtin_kind_fix(resource)
         return
     else:
         yield Fix(
@@ -269,13 +269,13 @@ def _fixes(
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
             "manifest",
             str(id_),
-            Edit("json-patch", on_manifest(resource.desired, "SkipDryRunOnMissingResource=true")),
+            Edit("json-patch", sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true")),
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
 
 
-def _of_kubernetes(resource: Resource) -> Fix:
+def _builtin_kind_fix(resource: Resource) -> Fix:
     """The fix for a kind of Kubernetes itself, which no CRD brings: another apiVersion, or a release that has the kind."""
     api = api_of_kind(resource.kind)
     if api and api != resource.id.api_version:

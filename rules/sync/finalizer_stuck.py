@@ -59,7 +59,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object, and one for the Application if it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
-    held: list[Resource] = []
+    deleted: list[Resource] = []
     for resource in app.resources:
         if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
             continue  # an object that is being deleted is Progressing, whatever its kind (gitops-engine/pkg/health/health.go)
@@ -72,51 +72,51 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             and _finalizers(resource.live)
             and resource.kind != "Namespace"
         ):
-            held.append(resource)
-            yield _of_object(app, fleet, resource, since)
+            deleted.append(resource)
+            yield _object_finding(app, fleet, resource, since)
     since = parse_time(dig(app.raw, "metadata", "deletionTimestamp"))
     if since is not None and app.observed_at - since > patience and _finalizers(app.raw):
-        yield _of_application(app, held, since)
+        yield _application_finding(app, deleted, since)
 
 
 def _finalizers(obj: Object | None) -> tuple[str, ...]:
     return tuple(str(f) for f in items(obj, "metadata", "finalizers"))
 
 
-def known(finalizer: str, kind: str) -> Object:
+def finalizer_entry(finalizer: str, kind: str) -> Object:
     """The entry of finalizers.yaml for an object of this kind; for an unknown finalizer, a guess by the owner of its domain."""
     entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
 
 
-def _listed(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
+def _finalizer_lines(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
     """Each finalizer, with the program that removes it and the moment."""
     for finalizer in finalizers:
-        entry = known(finalizer, kind)
+        entry = finalizer_entry(finalizer, kind)
         waits = f" once {entry['waits']}" if entry["waits"] else ""
         yield f"{finalizer}, which {entry['who']} removes{waits}"
 
 
-def _awaited(finalizers: tuple[str, ...], kind: str) -> str:
+def _awaited_program(finalizers: tuple[str, ...], kind: str) -> str:
     """The program that must remove the first finalizer."""
     more = f" and {len(finalizers) - 1} more" if len(finalizers) > 1 else ""
-    return f"{known(finalizers[0], kind)['who']} to remove finalizer {finalizers[0]}{more}"
+    return f"{finalizer_entry(finalizers[0], kind)['who']} to remove finalizer {finalizers[0]}{more}"
 
 
-def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
+def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
-    refusal = _refusal(resource, since)
+    refusal = _cleanup_refusal(resource, since)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
-    said = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited(finalizers, resource.kind)}"
+    subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited_program(finalizers, resource.kind)}"
     return Finding(
-        message=quoting(said, refusal) if refusal else f"{said}, so it is neither gone nor usable.",
+        message=quoting(subject, refusal) if refusal else f"{subject}, so it is neither gone nor usable.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
-            *(f"finalizer {text}" for text in _listed(finalizers, resource.kind)),
+            *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
-            *_users(fleet, resource),
+            *_project_users(fleet, resource),
         ),
         fixes=tuple(_fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
@@ -124,7 +124,7 @@ def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> F
     )
 
 
-def _users(fleet: Fleet, resource: Resource) -> Iterator[str]:
+def _project_users(fleet: Fleet, resource: Resource) -> Iterator[str]:
     """The Applications of a project that is being deleted."""
     if resource.kind == "AppProject":
         names = [str(other.ref) for other in fleet.apps if other.ref.project == resource.name]
@@ -132,7 +132,7 @@ def _users(fleet: Fleet, resource: Resource) -> Iterator[str]:
             yield f"used by {enumerated(names, 'Applications')}"
 
 
-def _refusal(resource: Resource, since: datetime) -> str:
+def _cleanup_refusal(resource: Resource, since: datetime) -> str:
     """The reason that the object's controller gave since the deletion for a failed cleanup; empty if it gave none."""
     for condition in maps(resource.live, "status", "conditions"):
         changed = parse_time(condition.get("lastTransitionTime")) or parse_time(condition.get("lastUpdateTime"))
@@ -148,7 +148,7 @@ _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECA
 
 
 def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
-    entries = [known(f, resource.kind) for f in finalizers]
+    entries = [finalizer_entry(f, resource.kind) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     harmful = [e for e in entries if not e["by_hand"]]
@@ -160,7 +160,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
-    by_hand = _without_finalizers(where, kind, resource.name)
+    by_hand = _finalizer_removal(where, kind, resource.name)
     if all(e.get("left") for e in entries):
         yield Fix(
             f"Remove the finalizer by hand, which {entries[0]['who']} has left behind",
@@ -191,39 +191,45 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
     )
 
 
-def _without_finalizers(where: str, kind: str, name: str) -> Edit:
+def _finalizer_removal(where: str, kind: str, name: str) -> Edit:
     """`where` is kubectl's option for the namespace with a space at its end, or empty."""
     patch = '{"metadata":{"finalizers":null}}'
     return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
 
 
-def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
+def _application_finding(app: App, deleted: list[Resource], since: datetime) -> Finding:
     errors = [c for c in app.conditions if c.type == "DeletionError"]
-    more = f" and {len(held) - 1} more keep" if len(held) > 1 else " keeps"
-    going = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
-    waits = f" while {held[0].id}{more} a finalizer" if held else f" while {going.id} is terminating" if going else ""
+    more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
+    namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
+    waits = (
+        f" while {deleted[0].id}{more} a finalizer"
+        if deleted
+        else f" while {namespace.id} is terminating"
+        if namespace
+        else ""
+    )
     left = sum(1 for r in app.resources if not r.hook)
-    said = f"Argo CD cannot finish deleting application {app.ref} ({left} object{'' if left == 1 else 's'} left after {age_text(app.observed_at - since)})"
+    subject = f"Argo CD cannot finish deleting application {app.ref} ({left} object{'' if left == 1 else 's'} left after {age_text(app.observed_at - since)})"
     return Finding(
-        message=f"{said}{waits}." if waits or not errors else quoting(said, errors[0].message),
+        message=f"{subject}{waits}." if waits or not errors else quoting(subject, errors[0].message),
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
             *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in errors),
         ),
-        related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in held[:5]),
+        related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
         fixes=(
-            _unblocked(app, errors),
+            _deletion_errors_fix(app, errors),
             Fix(
                 "Or delete the Application alone and leave its objects",
                 "live",
                 f"Application {app.ref}",
-                _without_finalizers(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
+                _finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
                 caveat="its objects stay in the cluster, owned by no one",
             ),
         ),
         explains=tuple(c.symptom for c in errors),
-        follows=tuple(Follows(Symptom.health(r.id)) for r in (held or ((going,) if going else ()))[:1]),
+        follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
     )
 
 
@@ -235,11 +241,11 @@ _NO_PROJECT = regex(
 _NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
 
 
-def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:
+def _deletion_errors_fix(app: App, errors: Sequence[Condition]) -> Fix:
     """The fix for the errors that block the deletion."""
-    gone = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
-    if gone:
-        name = excerpt(gone["name"] or gone["named"])
+    no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
+    if no_project:
+        name = excerpt(no_project["name"] or no_project["named"])
         return Fix(
             f"Bring back project {name} until the deletion is done",
             "live",

@@ -40,8 +40,8 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each Application."""
-    given = str(annotations_of(app.raw).get(ANNOTATION) or "")
-    if not given or app.deleting or _PATTERN & set(given):
+    annotation = str(annotations_of(app.raw).get(ANNOTATION) or "")
+    if not annotation or app.deleting or _PATTERN & set(annotation):
         return
     listed = maps(app.spec, "sources")
     sources = (
@@ -49,26 +49,31 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         if listed
         else [("/spec/source", dig(app.spec, "source"))]
     )
-    missed = [found for at, source in sources if isinstance(source, dict) for found in _missed(at, source, given)]
+    missed = [
+        found
+        for at, source in sources
+        if isinstance(source, dict)
+        for found in _uncovered_files(at, source, annotation)
+    ]
     if missed:
-        yield _finding(app, given, missed)
+        yield _finding(app, annotation, missed)
 
 
-def _missed(at: str, source: Object, given: str) -> Iterator[tuple[str, str]]:
+def _uncovered_files(at: str, source: Object, annotation: str) -> Iterator[tuple[str, str]]:
     """(pointer, path in the repository) of each file that the source reads and no path covers."""
     own = text_at(source, "path")
     if not own or source.get("chart"):
         return
-    covered = [_below(own, path.strip()) for path in given.split(";") if path.strip()]
-    for pointer, file in _read(at, source):
+    covered = [_repository_path(own, path.strip()) for path in annotation.split(";") if path.strip()]
+    for pointer, file in _read_files(at, source):
         if file.startswith("$") or "://" in file or not file:
             continue
-        path = _below(own, file)
+        path = _repository_path(own, file)
         if not path.startswith("..") and not any(c in ("", path) or path.startswith(f"{c}/") for c in covered):
             yield pointer, path
 
 
-def _read(at: str, source: Object) -> Iterator[tuple[str, str]]:
+def _read_files(at: str, source: Object) -> Iterator[tuple[str, str]]:
     helm, kustomize = source.get("helm"), source.get("kustomize")
     yield from ((f"{at}/helm/valueFiles/{i}", f) for i, f in enumerate(texts(helm, "valueFiles")))
     yield from (
@@ -79,17 +84,17 @@ def _read(at: str, source: Object) -> Iterator[tuple[str, str]]:
             yield f"{at}/kustomize/components/{index}", component
 
 
-def _below(own: str, path: str) -> str:
+def _repository_path(own: str, path: str) -> str:
     """An entry of the annotation as a path in the repository: from its root with a slash in front, else from the source's path."""
     joined = path.lstrip("/") if path.startswith("/") else posixpath.join(own, path)
     found = posixpath.normpath(joined)
     return "" if found == "." else found.lstrip("/")
 
 
-def _finding(app: App, given: str, missed: list[tuple[str, str]]) -> Finding:
+def _finding(app: App, annotation: str, missed: list[tuple[str, str]]) -> Finding:
     pointer, path = missed[0]
     folders = list(dict.fromkeys(f"/{posixpath.dirname(p)}" if posixpath.dirname(p) else f"/{p}" for _, p in missed))
-    value = ";".join((given.rstrip(";"), *folders))
+    value = ";".join((annotation.rstrip(";"), *folders))
     place = join_pointer("metadata", "annotations", ANNOTATION)
     more = f" and {len(missed) - 1} more" if len(missed) > 1 else ""
     return Finding(
@@ -97,7 +102,7 @@ def _finding(app: App, given: str, missed: list[tuple[str, str]]) -> Finding:
         at=Location(app.ref, None, pointer),
         cause="left-out",
         evidence=(
-            f"{ANNOTATION}: {excerpt(given, 240) or given}",
+            f"{ANNOTATION}: {excerpt(annotation, 240) or annotation}",
             f"left out: {enumerated([excerpt(p, 120) for _, p in missed])}",
         ),
         fixes=(

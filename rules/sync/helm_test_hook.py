@@ -23,7 +23,7 @@ from argolint.values.kubernetes import HOOK, api_of
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The plain render of applications with a Helm source: hooks are not among the managed objects."""
-    if "Helm" in _types(app):
+    if "Helm" in _source_types(app):
         yield Want("manifests")
 
 
@@ -34,21 +34,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         names = ", ".join(sorted(f"{m.get('kind')} {dig(m, 'metadata', 'name')}" for m in tests)[:3])
         yield Finding(
             message=f"Application {app.ref} renders the Helm tests {names}, which Argo CD never runs.",
-            at=Location(app.ref, _id(app, tests[0]), "/metadata/annotations/helm.sh~1hook"),
+            at=Location(app.ref, _resource_id(app, tests[0]), "/metadata/annotations/helm.sh~1hook"),
             evidence=(f"{len(tests)} manifests with helm.sh/hook: test",),
             fixes=(
                 Fix(
                     "Leave Helm's tests out",
                     "application",
                     f"Application {app.ref}",
-                    Edit("json-patch", _skip(app)),
+                    Edit("json-patch", _skip_tests_operations(app)),
                     safe=True,
                 ),
             ),
         )
 
 
-def _types(app: App) -> tuple[str, ...]:
+def _source_types(app: App) -> tuple[str, ...]:
     one = text_at(app.brief, "status", "sourceType")
     return (*items(app.brief, "status", "sourceTypes"), *((one,) if one else ()))
 
@@ -61,7 +61,7 @@ def _is_test(manifest: Object) -> bool:
     return not _TESTS.isdisjoint(comma_list(found.get("helm.sh/hook"))) and HOOK not in found
 
 
-def _id(app: App, manifest: Object) -> ResourceId:
+def _resource_id(app: App, manifest: Object) -> ResourceId:
     group, version = api_of(manifest)
     namespace = dig(manifest, "metadata", "namespace") or app.destination_namespace
     return ResourceId(
@@ -69,7 +69,7 @@ def _id(app: App, manifest: Object) -> ResourceId:
     )
 
 
-def _skip(app: App) -> list[Json]:
+def _skip_tests_operations(app: App) -> list[Json]:
     """Operations that set skipTests on the first source that is a chart or has Helm parameters."""
     several = app.spec.get("sources")
     index = next((i for i, s in enumerate(app.sources) if s.get("chart") or s.get("helm")), 0)

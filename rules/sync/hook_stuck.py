@@ -46,13 +46,13 @@ from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
-from ..shared.operations import sync_again
+from ..shared.operations import sync_again_command
 from . import _hooks
-from ._failures import Failed, moved_on
-from ._failures import of_result as failed_of
+from ._failures import Failed, has_revision_moved
+from ._failures import result_failure as failed_of
 from ._refusals import refusal_fixes
 
-_OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
+_SELF_RUNNING_KINDS = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """Events of the awaited object and of its pods; the live object of an awaited hook."""
     operation = app.operation
     awaited = operation.awaited if operation else None
-    if operation is None or awaited is None or not _long(app, operation, options.minutes):
+    if operation is None or awaited is None or not _is_overdue(app, operation, options.minutes):
         return
-    node = _node(app, awaited)
+    node = _awaited_node(app, awaited)
     if node is None and awaited.reason == "completion of hook":
         yield Want("manifests")  # an object that is gone cannot be read; its manifest may show why it went
     if node is not None:
@@ -84,66 +84,66 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """At most one finding, for the running operation."""
     operation = app.operation
-    if operation is None or not _long(app, operation, options.minutes):
+    if operation is None or not _is_overdue(app, operation, options.minutes):
         return
     awaited = operation.awaited
-    node = _node(app, awaited) if awaited else None
-    if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
+    node = _awaited_node(app, awaited) if awaited else None
+    if node is None and operation.retry_count and not _is_overdue(app, operation, options.running_minutes):
         return  # startedAt is that of the first attempt; no field has the start of this one
     if awaited is None:
         yield _finding(app, fleet, operation, None, None, "", None)
         return
     troubles = pods.troubles_below(app, node) if node else ()
-    trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
+    trouble = next((t for t in troubles if t.failed or _is_older(app, t.since, options.minutes)), None)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
-    running = node is not None and trouble is None and _under_way(app, node)
+    running = node is not None and trouble is None and _is_running(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
-    if running and not _long(app, operation, options.running_minutes):
+    if running and not _is_overdue(app, operation, options.running_minutes):
         return
-    if node is not None and not (trouble and trouble.failed) and _young(app, node, options.minutes):
+    if node is not None and not (trouble and trouble.failed) and _is_recent(app, node, options.minutes):
         return
     child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
     if child is not None:
         why = f"which is {child.health.status or 'without health'} itself"
     else:
-        why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
+        why = _reason(app, awaited, node, trouble, None if trouble else sidecar, running=running)
     finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar, running=running)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
-def _long(app: App, operation: Operation, minutes: int) -> bool:
+def _is_overdue(app: App, operation: Operation, minutes: int) -> bool:
     if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
         return False
-    return _older(app, operation.started_at, minutes)
+    return _is_older(app, operation.started_at, minutes)
 
 
-def _older(app: App, since: datetime | None, minutes: int) -> bool:
+def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
     """True if it began more than `minutes` ago, or if the time is unknown."""
     return since is None or app.observed_at - since > timedelta(minutes=minutes)
 
 
-def _under_way(app: App, node: Node) -> bool:
+def _is_running(app: App, node: Node) -> bool:
     """True if one of its pods runs, or if it is a run or an Application itself and has not failed."""
-    own = node.id.kind in _OF_THEIR_OWN and node.health.status == "Progressing"
+    own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 
 
-def _young(app: App, node: Node, minutes: int) -> bool:
+def _is_recent(app: App, node: Node, minutes: int) -> bool:
     """True for an object that a late wave touched only recently: the operation is old, the wait for this object is not."""
     patience, resource = timedelta(minutes=minutes), app.resource(node.id.key)
     if resource is None or resource.live is None:
         return node.created_at is not None and app.observed_at - node.created_at <= patience
-    return not age.overdue(app, age.waiting_since(resource), age.allowed(resource, patience))
+    return not age.is_overdue(app, age.waiting_since(resource), age.allowed_wait(resource, patience))
 
 
-def _node(app: App, awaited: Awaited) -> Node | None:
+def _awaited_node(app: App, awaited: Awaited) -> Node | None:
     return next((n for n in app.nodes if awaited.is_(n.id)), None)
 
 
-def _why(
+def _reason(
     app: App,
     awaited: Awaited,
     node: Node | None,
@@ -157,8 +157,8 @@ def _why(
         failed = _failed_peer(app)
         return f"which is gone already, while {failed.id} has failed" if failed else "which is gone already"
     if node is None:
-        found = _hooks.rendered(app, awaited)
-        seconds = _hooks.lives_for(found[1]) if found else None
+        found = _hooks.rendered_hook(app, awaited)
+        seconds = _hooks.seconds_kept(found[1]) if found else None
         if seconds is not None:
             return f"which removes itself {seconds} s after its end (ttlSecondsAfterFinished)"
         return "which the resource tree does not hold"
@@ -167,10 +167,10 @@ def _why(
         return f"whose Pod runs on with an injected sidecar{of}"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
-        return f'since {subject} {_OF_ONE.get(trouble.verb, trouble.verb)}: "{trouble.text}"'
+        return f'since {subject} {_SINGULAR.get(trouble.verb, trouble.verb)}: "{trouble.text}"'
     if awaited.reason == "deletion of":
-        left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
-        return f"which keeps the finalizer {left}"
+        finalizers = ", ".join(items(_live_object(app, node), "metadata", "finalizers")) or "a finalizer"
+        return f"which keeps the finalizer {finalizers}"
     if awaited.reason == "pruning confirmation of":
         return ""
     if running:
@@ -184,14 +184,14 @@ def _why(
 
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
     """The messages of the awaited object, its pods and their Events."""
-    said = [trouble.text] if trouble else []
+    messages = [trouble.text] if trouble else []
     below = (node, *pods.watched_below(app, node))
-    said += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
-    said += [n.health.message for n in below if n.health.message]
-    return Complaint(app, fleet, node.id, _manifest(app, node.id), tuple(said))
+    messages += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
+    messages += [n.health.message for n in below if n.health.message]
+    return Complaint(app, fleet, node.id, _manifest(app, node.id), tuple(messages))
 
 
-def _live(app: App, node: Node) -> Object | None:
+def _live_object(app: App, node: Node) -> Object | None:
     resource = app.resource(node.id.key)
     return resource.live if resource else None
 
@@ -211,7 +211,7 @@ def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
         return ""
     if manifest is None:
         return "/spec/template/spec"
-    return pods.pointer_of(manifest, trouble)
+    return pods.trouble_pointer(manifest, trouble)
 
 
 def _finding(
@@ -236,32 +236,33 @@ def _finding(
         others = f" and {awaited.others} more" if awaited.others else ""
         goal = _GOALS.get(awaited.reason, "for {}").format(f"{awaited.kind} {awaited.name}{others}")
         what, why = f"has waited {waited} {goal}", f", {why}" if why else ""
-    gone = _hooks.rendered(app, awaited) if awaited and node is None else None
-    manifest = _manifest(app, node.id) if node else gone[1] if gone else None
-    named = node.id if node else gone[0] if gone else None
-    causes = tuple(_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
-    pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
+    rendered = _hooks.rendered_hook(app, awaited) if awaited and node is None else None
+    manifest = _manifest(app, node.id) if node else rendered[1] if rendered else None
+    named = node.id if node else rendered[0] if rendered else None
+    causes = tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
+    pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
     finding = Finding(
-        message=_said(app, what, why),
+        message=_wait_message(app, what, why),
         at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
         fixes=causes,
-        explains=(*consequences(app), *_healths(app, node)),
+        explains=(*consequences(app), *_health_symptoms(app, node)),
     )
     if node is not None and awaited is not None and awaited.reason != "deletion of" and not (sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
     runs = trouble is None or not trouble.cause  # else what the pods lack is known
     stopped = runs and awaited is not None and awaited.reason == "healthy state of" and finding.fixes == causes
-    if stopped and moved_on(app, operation):  # what Git holds by now may have repaired it
+    if stopped and has_revision_moved(app, operation):  # what Git holds by now may have repaired it
         return replace(
-            finding, fixes=(_terminate(app, "Terminate the operation, so that the newer revision is synced"), *causes)
+            finding,
+            fixes=(_terminate_fix(app, "Terminate the operation, so that the newer revision is synced"), *causes),
         )
     title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"
-    return replace(finding, fixes=(*finding.fixes, _terminate(app, title)))
+    return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
 
 
-_OF_ONE = {
+_SINGULAR = {
     "do not start": "does not start",
     "start and fail": "starts and fails",
     "cannot pull their image": "cannot pull its image",
@@ -276,16 +277,16 @@ _GOALS = {
 }
 
 
-def _said(app: App, what: str, why: str) -> str:
+def _wait_message(app: App, what: str, why: str) -> str:
     """The reason why the sync waits; a server's message is cut to its important part."""
     before, _, quoted = why.partition(': "')
-    said = f"The sync of application {app.ref} {what}{before}"
-    sentence = quoting(said, quoted.removesuffix('"')) if quoted else f"{said}."
+    subject = f"The sync of application {app.ref} {what}{before}"
+    sentence = quoting(subject, quoted.removesuffix('"')) if quoted else f"{subject}."
     then = f"{sentence[:-1]}, so no other sync starts."
     return then if len(then.split()) <= WORDS else sentence
 
 
-def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
+def _health_symptoms(app: App, node: Node | None) -> Iterator[Symptom]:
     if node is not None:
         yield Symptom.health(node.id)
         yield from (Symptom.health(child.id) for child in pods.watched_below(app, node))
@@ -294,7 +295,7 @@ def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
 def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None) -> Iterator[str]:
     since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
     yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
-    if moved_on(app, operation):
+    if has_revision_moved(app, operation):
         yield f"the operation applies {', '.join(operation.revisions)}, and Git is at {', '.join(app.revisions)}"
     if node is not None:
         wave = next((r.wave for r in app.resources if r.key == node.id.key), 0)
@@ -305,7 +306,7 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
         yield f"Events of {node.id} could not be had"
 
 
-def _causes(
+def _cause_fixes(
     app: App,
     fleet: Fleet,
     awaited: Awaited | None,
@@ -320,7 +321,7 @@ def _causes(
         yield from refusal_fixes(app, failed) if failed else ()
         return
     if awaited is not None and node is None and awaited.reason == "completion of hook":
-        yield from _hooks.gone_fixes(id_, manifest, awaited)
+        yield from _hooks.vanished_hook_fixes(id_, manifest, awaited)
         return
     if id_ is None or awaited is None:
         return
@@ -366,12 +367,12 @@ def _failed_peer(app: App) -> Failed | None:
     return None
 
 
-def _terminate(app: App, title: str) -> Fix:
+def _terminate_fix(app: App, title: str) -> Fix:
     return Fix(
         title,
         "live",
         f"Application {app.ref}",
-        Edit("command", sync_again(app)),
+        Edit("command", sync_again_command(app)),
         caveat="what was applied so far stays",
     )
 

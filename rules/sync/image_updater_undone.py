@@ -34,42 +34,52 @@ from argolint.values import (
 )
 
 _PREFIX = "argocd-image-updater.argoproj.io"
-_LIST = join_pointer("metadata", "annotations", f"{_PREFIX}/image-list")
-_WRITTEN = ("/spec/source", "/spec/sources", ".spec.source", ".spec.sources")
+_IMAGE_LIST = join_pointer("metadata", "annotations", f"{_PREFIX}/image-list")
+_SOURCE_FIELDS = ("/spec/source", "/spec/sources", ".spec.source", ".spec.sources")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Application: on itself if its ApplicationSet writes it, on its parent if that heals it."""
-    if _updated(app.raw) and not app.deleting and (owner := _application_set(app, fleet)) is not None:
-        yield _finding(app, app, f"ApplicationSet {text_at(owner, 'metadata', 'name')}", Location(app.ref, None, _LIST))
-    if dig(app.spec, "syncPolicy", "automated", "selfHeal") is not True or _leaves(app.spec) or app.deleting:
+    if _writes_application(app.raw) and not app.deleting and (owner := _application_set(app, fleet)) is not None:
+        yield _finding(
+            app, app, f"ApplicationSet {text_at(owner, 'metadata', 'name')}", Location(app.ref, None, _IMAGE_LIST)
+        )
+    if (
+        dig(app.spec, "syncPolicy", "automated", "selfHeal") is not True
+        or _ignores_child_source(app.spec)
+        or app.deleting
+    ):
         return
     for resource in app.of_kind("Application", "argoproj.io"):
         child = fleet.app(resource.name, resource.namespace)
-        if child is not None and _updated(child.raw) and (pointer := _stated(resource.desired)):
+        if child is not None and _writes_application(child.raw) and (pointer := _overwritten_field(resource.desired)):
             yield _finding(app, child, f"application {app.ref}", Location(app.ref, resource.id, pointer))
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """A fact for each place of a file that Image Updater writes for the Application, with the rule by which it chooses the value."""
-    given = {
+    annotations = {
         key.removeprefix(f"{_PREFIX}/"): str(v) for key, v in annotations_of(app.raw).items() if key.startswith(_PREFIX)
     }
-    if app.deleting or not given.get("write-back-method", "").startswith("git") or not given.get("image-list"):
+    if (
+        app.deleting
+        or not annotations.get("write-back-method", "").startswith("git")
+        or not annotations.get("image-list")
+    ):
         return
     sources = [s for s in app.sources if s.get("path") and not s.get("chart")]
     if len(sources) != 1:
         return  # Image Updater itself chooses one of several
-    file = _file(given.get("write-back-target", ""), text_at(sources[0], "path"), app)
-    branch = given.get("git-branch", "") or text_at(sources[0], "targetRevision") or "HEAD"
-    repository = bare_address(given.get("git-repository", "") or text_at(sources[0], "repoURL"))
-    for image in given["image-list"].split(",")[:_IMAGES]:
+    file = _written_file(annotations.get("write-back-target", ""), text_at(sources[0], "path"), app)
+    branch = annotations.get("git-branch", "") or text_at(sources[0], "targetRevision") or "HEAD"
+    repository = bare_address(annotations.get("git-repository", "") or text_at(sources[0], "repoURL"))
+    for image in annotations["image-list"].split(",")[:_IMAGES]:
         alias, _, name = image.strip().rpartition("=")
         name, _, constraint = name.partition(":")
         rule = (
             constraint,
             *(
-                given.get(f"{alias}.{k}") or given.get(k) or ""
+                annotations.get(f"{alias}.{k}") or annotations.get(k) or ""
                 for k in ("update-strategy", "allow-tags", "ignore-tags")
             ),
         )
@@ -79,7 +89,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             and ".argocd-source" not in file
         )
         place = (
-            (given.get(f"{alias}.helm.image-tag") or given.get(f"{alias}.helm.image-spec") or "image.tag")
+            (annotations.get(f"{alias}.helm.image-tag") or annotations.get(f"{alias}.helm.image-spec") or "image.tag")
             if helm
             else name
         )
@@ -97,7 +107,7 @@ _IMAGES = 50
 """Most images of one list that are read."""
 
 
-def _file(target: str, path: str, app: App) -> str:
+def _written_file(target: str, path: str, app: App) -> str:
     """The path of the written file from the root of the repository (its annotation write-back-target)."""
     kind, _, named = target.partition(":")
     if kind == "kustomization":
@@ -124,7 +134,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     many = f"applications {refs[0]} and {refs[1]}" if len(refs) == 2 else f"{len(refs)} applications"
     yield Finding(
         message=f"Image Updater writes {place} of {file} for {many} by unlike rules, so they overwrite each other.",
-        at=Location(refs[0], None, _LIST),
+        at=Location(refs[0], None, _IMAGE_LIST),
         cause="one-file",
         confidence="likely",
         evidence=(
@@ -147,14 +157,14 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     )
 
 
-def _updated(raw: Object) -> bool:
+def _writes_application(raw: Object) -> bool:
     """Whether Image Updater writes into the Application itself, its default."""
-    given = annotations_of(raw)
-    method = str(given.get(f"{_PREFIX}/write-back-method") or "argocd")
-    return bool(given.get(f"{_PREFIX}/image-list")) and method.startswith("argocd")
+    annotations = annotations_of(raw)
+    method = str(annotations.get(f"{_PREFIX}/write-back-method") or "argocd")
+    return bool(annotations.get(f"{_PREFIX}/image-list")) and method.startswith("argocd")
 
 
-def _stated(desired: Object | None) -> str:
+def _overwritten_field(desired: Object | None) -> str:
     """The field in Git with the list of images or parameters: a comparison ignores fields that Git lacks."""
     for path in ("helm/parameters", "kustomize/images"):
         if items(desired, "spec", "source", *path.split("/")):
@@ -168,19 +178,19 @@ def _application_set(app: App, fleet: Fleet) -> Object | None:
     for raw in fleet.application_sets:
         if text_at(raw, "metadata", "name") in names:
             policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
-            kept = any(_about_source(entry) for entry in maps(raw, "spec", "ignoreApplicationDifferences"))
+            kept = any(_ignores_source(entry) for entry in maps(raw, "spec", "ignoreApplicationDifferences"))
             return None if kept or policy in ("create-only", "create-delete") else raw
     return None
 
 
-def _leaves(spec: Object) -> bool:
+def _ignores_child_source(spec: Object) -> bool:
     """Whether the parent ignores the source of its child Applications."""
-    return any(e.get("kind") in ("Application", "*") and _about_source(e) for e in maps(spec, "ignoreDifferences"))
+    return any(e.get("kind") in ("Application", "*") and _ignores_source(e) for e in maps(spec, "ignoreDifferences"))
 
 
-def _about_source(entry: Object) -> bool:
+def _ignores_source(entry: Object) -> bool:
     written = (*texts(entry, "jsonPointers"), *texts(entry, "jqPathExpressions"))
-    return any(each.startswith(_WRITTEN) or each in ("/spec", ".spec") for each in written)
+    return any(each.startswith(_SOURCE_FIELDS) or each in ("/spec", ".spec") for each in written)
 
 
 def _finding(app: App, child: App, owner: str, at: Location) -> Finding:

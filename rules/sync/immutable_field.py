@@ -48,16 +48,16 @@ from argolint.values import below, enumerated, fits, get, join_pointer, sh, spli
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 
-from ._failures import Failed, answered_by, classify
-from ._objects import left_missing, object_named
+from ._failures import Failed, classify, failures_explained_by
+from ._objects import missing_symptoms, object_named
 from ._options import (
-    as_deleted_before,
-    as_hook,
-    compare_options,
-    on_manifest,
-    once_a_hook,
-    pasted,
-    sent_whole,
+    annotations_yaml,
+    compare_options_with,
+    delete_before_operations,
+    hook_warnings,
+    is_sent_whole,
+    sync_hook_operations,
+    sync_option_operations,
     sync_options,
 )
 
@@ -70,48 +70,50 @@ _NAME = regex(r"'(\w{1,60})'")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object: refused by the last sync, or by the next one."""
-    refused = answered_by(app, "immutable-field")
+    refused = failures_explained_by(app, "immutable-field")
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)
-        yield _failed(app, fleet, failed, resource)
+        yield _failed_finding(app, fleet, failed, resource)
     keys = {f.id.key for f in refused if f.id}
-    yield from (_not_compared(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
+    yield from (_dry_run_finding(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
     for resource in app.resources:
-        if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _table():
+        if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _immutable_fields():
             continue
         if resource.key not in keys:
-            fixed = (c for c in (*resource.pending, *resource.changes) if _immutable(resource.id, c))
+            fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource.id, c))
             change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
-            if change is not None and not _forced(resource):
-                yield _foreseen(app, resource, change, shown=change not in resource.pending)
+            if change is not None and not _is_recreated(resource):
+                yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
 
 
-def _forced(resource: Resource) -> bool:
+def _is_recreated(resource: Resource) -> bool:
     """Whether a sync deletes the object and creates it again by its own annotations; options of an Application do not count."""
     return "Force=true" in sync_options(resource.desired)
 
 
 @cache
-def _table() -> dict[tuple[str, str], Object]:
+def _immutable_fields() -> dict[tuple[str, str], Object]:
     return {(e["group"], e["kind"]): e for e in load(__package__, "immutable.yaml")}
 
 
-def _immutable(id_: ResourceId, change: Change) -> bool:
+def _is_immutable_change(id_: ResourceId, change: Change) -> bool:
     """Whether the value changes; a field that one side lacks does not count, as the API server fills it in."""
-    entry = _table().get((id_.group, id_.kind))
+    entry = _immutable_fields().get((id_.group, id_.kind))
     if entry is None or change.desired is MISSING or change.live is MISSING:
         return False
     return any(fits(field, change.pointer) for field in entry["fields"])
 
 
-def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
-    hidden = _hidden(app, fleet, resource) if resource else ()
+def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
+    hidden = _hidden_pointers(app, fleet, resource) if resource else ()
     pointer = hidden[0] if hidden else _pointer(failed.message, resource)
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
-    whole = sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
-    replaced = whole and not any(_restated(resource, each) for each in (pointer, *_refused(failed.message)))
+    whole = is_sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
+    replaced = whole and not any(
+        _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
+    )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
     return Finding(
         message=f"{what} cannot be changed in place, so each sync of application {app.ref} fails{why}.",
@@ -120,7 +122,7 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
             quoted(failed.message, 400),
             *([f"ignored, and different in Git: {', '.join(hidden)}"] if hidden else []),
         ),
-        fixes=(*_first(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
+        fixes=(*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
     )
 
@@ -130,20 +132,20 @@ _WHY_NOT_FORCED = "; Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
-def _refused(message: str) -> tuple[str, ...]:
+def _refused_fields(message: str) -> tuple[str, ...]:
     """The fields that the message calls immutable, without a whole spec."""
     return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
-def _restated(resource: Resource | None, pointer: str) -> bool:
+def _is_changed_in_git(resource: Resource | None, pointer: str) -> bool:
     """Whether Git itself has another value there, so that neither a patch nor a replacement in place can help."""
     if resource is None or not pointer:
         return False
-    wanted, held = get(resource.desired, pointer), get(resource.live, pointer)
-    return wanted is not MISSING and held is not MISSING and wanted != held
+    wanted, live = get(resource.desired, pointer), get(resource.live, pointer)
+    return wanted is not MISSING and live is not MISSING and wanted != live
 
 
-def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
+def _hidden_pointers(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
     """Pointers of the spec that differ, that ignore rules hide from the comparison and that a sync still writes."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or RESPECT in app.sync_options:
@@ -161,7 +163,7 @@ def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
 _SENT_WHOLE = regex(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
 
 
-def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
+def _root_cause_fixes(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
     """Fixes of the root cause that do not touch the object itself."""
     if hidden:
         yield Fix(
@@ -179,17 +181,17 @@ def _refuses_dry_run(condition: Condition) -> bool:
     return of_diff and classify(condition.message)[0] == "immutable-field"
 
 
-def _not_compared(app: App, condition: Condition) -> Finding:
+def _dry_run_finding(app: App, condition: Condition) -> Finding:
     resource = object_named(app, condition.message)
     pointer, id_ = _pointer(condition.message, resource), resource.id if resource else None
     what = f"{pointer} of {id_}" if id_ and pointer else str(id_ or f"a field of an object of application {app.ref}")
-    facts = {"place": application_place(app), "without_ssd": compare_options(app, "ServerSideDiff=false")}
+    facts = {"place": application_place(app), "without_ssd": compare_options_with(app, "ServerSideDiff=false")}
     return Finding(
         message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the server-side diff of application {app.ref} fails.",
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
-            *(_deletion(app, id_, "hook", "replace") or _fixes(app, id_, resource, pointer)),
+            *(_deletion_fixes(app, id_, "hook", "replace") or _fixes(app, id_, resource, pointer)),
             *advice(__package__, "comparison-error/refused", facts),
         ),
         explains=(
@@ -197,14 +199,14 @@ def _not_compared(app: App, condition: Condition) -> Finding:
             Symptom.sync(),
             Symptom.operation(),
             Symptom.condition("SyncError"),
-            *left_missing(app),
+            *missing_symptoms(app),
         ),
     )
 
 
-def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
+def _foreseen_finding(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
     """`shown` is False for a change that is not merged yet, and that Argo CD therefore shows nowhere."""
-    pointer = _top(change.pointer)
+    pointer = _top_field(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
         at=Location(app.ref, resource.id, pointer),
@@ -212,12 +214,14 @@ def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> F
         evidence=(f"{change.pointer} differs from what was applied last, and live still holds that",),
         fixes=tuple(_fixes(app, resource.id, resource, pointer)),
         explains=tuple(
-            Symptom.change(resource.id, c.pointer) for c in resource.changes if shown and _top(c.pointer) == pointer
+            Symptom.change(resource.id, c.pointer)
+            for c in resource.changes
+            if shown and _top_field(c.pointer) == pointer
         ),
     )
 
 
-def _top(pointer: str) -> str:
+def _top_field(pointer: str) -> str:
     """The field of the spec that contains the pointer: /spec/volumeClaimTemplates, /spec/template, /roleRef."""
     tokens = split_pointer(pointer)
     return join_pointer(*tokens[: 2 if tokens[:1] == ("spec",) else 1])
@@ -228,17 +232,17 @@ def _pointer(message: str, resource: Resource | None) -> str:
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
     if tokens and tokens != ["spec"]:
         return join_pointer(*tokens)
-    if written := _in_diff(message):
+    if written := _field_in_diff(message):
         return written
     others = _MAY_CHANGE.search(message)
     may_change = {join_pointer("spec", name) for name in _NAME.findall(others[1])} if others else set()
-    tops = (_top(change.pointer) for change in (resource.changes if resource else ()))
+    tops = (_top_field(change.pointer) for change in (resource.changes if resource else ()))
     return next((t for t in tops if t.startswith("/spec/") and t not in may_change), join_pointer(*tokens))
 
 
-def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
+def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
     """Fixes that delete the object: its creation again costs only time and the effects in its row; no option stays that deletes it at each sync."""
-    row = (_table().get((id_.group, id_.kind)) if id_ else None) or {}
+    row = (_immutable_fields().get((id_.group, id_.kind)) if id_ else None) or {}
     if id_ is None or row.get("fix") not in ways:
         return ()
     command = f"kubectl delete {kubectl_name(id_)} && argocd app sync {sh(app.ref)}"
@@ -259,13 +263,13 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
 _LINE = regex(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
 
 
-def _in_diff(message: str) -> str:
+def _field_in_diff(message: str) -> str:
     """The field in the API server's own diff of a claim's spec (`- VolumeName: "pvc-1"`); empty without one."""
     found = _LINE.search(message)
     return join_pointer("spec", found[1][0].lower() + found[1][1:]) if found else ""
 
 
-def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     """A fix that copies the live value to Git, if both are known."""
     live, desired = (resource.live, resource.desired) if resource else (None, None)
     if resource is None or live is None or desired is None or not pointer:
@@ -283,7 +287,7 @@ def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
-def _taken_back(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
     if resource is None or resource.desired is None or not pointer or not changes:
@@ -305,28 +309,28 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     if id_ is None:
         return
     where, desired = str(id_), resource.desired if resource else None
-    how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    if how == "hook" and resource is not None and resource.hook:
+    fix_sort = str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
+    if fix_sort == "hook" and resource is not None and resource.hook:
         command = f"kubectl delete {kubectl_name(id_)}"
         yield Fix(
             "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
             "manifest",
             where,
-            Edit("yaml", pasted(as_deleted_before(desired or resource.live))),
+            Edit("yaml", annotations_yaml(delete_before_operations(desired or resource.live))),
             caveat=f"delete the one that is left over once: `{command}`",
             resource=id_,
         )
         return
-    if how == "hook":
+    if fix_sort == "hook":
         yield Fix(
             "Make it a hook, which is deleted before each run",
             "manifest",
             where,
-            Edit("yaml", pasted(as_hook(desired))),
-            caveat="; ".join(("it then runs at each sync", *(once_a_hook(app, resource) if resource else ()))),
+            Edit("yaml", annotations_yaml(sync_hook_operations(desired))),
+            caveat="; ".join(("it then runs at each sync", *(hook_warnings(app, resource) if resource else ()))),
             resource=id_,
         )
-    if how == "orphan":
+    if fix_sort == "orphan":
         yield Fix(
             "Delete the object without its pods, then sync",
             "live",
@@ -337,10 +341,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )
-        yield from _taken_back(resource, pointer)
+        yield from _take_back_fixes(resource, pointer)
         return
-    if how == "rename":
-        yield from _restore(resource, pointer)
+    if fix_sort == "rename":
+        yield from _restore_fixes(resource, pointer)
         yield Fix(
             "Give the object a new name and move the data, or take the change back",
             "manifest",
@@ -348,7 +352,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
         return
-    if _of_one_content(id_, resource) and settled(app):
+    if _is_marked_immutable(id_, resource) and settled(app):
         yield Fix(
             "Give the content a fixed value: this very revision was synced with another one",
             "manifest",
@@ -359,7 +363,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             ),
         )
         return
-    if _of_one_content(id_, resource):
+    if _is_marked_immutable(id_, resource):
         yield Fix(
             "Give it a new name with each new content, and name that where it is read",
             "manifest",
@@ -367,25 +371,25 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
             caveat="a password that is generated at each render belongs in a Secret of your own",
         )
-    elif how == "replace":
-        yield from _deletion(app, id_, "replace")
-        yield from _taken_back(resource, pointer)
+    elif fix_sort == "replace":
+        yield from _deletion_fixes(app, id_, "replace")
+        yield from _take_back_fixes(resource, pointer)
         return
-    elif how == "unknown":  # an operator's object may hold data that is lost with it
-        yield next(_restore(resource, pointer), None) or Fix(
+    elif fix_sort == "unknown":  # an operator's object may hold data that is lost with it
+        yield next(_restore_fixes(resource, pointer), None) or Fix(
             "Take the change back",
             "manifest",
             where,
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
-    forced = on_manifest(desired, "Replace=true", "Force=true")
+    forced = sync_option_operations(desired, "Replace=true", "Force=true")
     if not forced:
         return
     yield Fix(
         "Let Argo CD replace the object by force",
         "manifest",
         where,
-        Edit("yaml", pasted(forced)),
+        Edit("yaml", annotations_yaml(forced)),
         caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
         + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
         resource=id_,
@@ -393,7 +397,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     )
 
 
-def _of_one_content(id_: ResourceId, resource: Resource | None) -> bool:
+def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     """Whether a ConfigMap or Secret has `immutable: true`: it is meant to keep one content under one name."""
     states = (resource.live, resource.desired) if resource else ()
     return (

@@ -28,7 +28,7 @@ from argolint.redaction import excerpt
 from argolint.values import maps, text_at
 
 from ..shared.messages import catalogue
-from ._comparison import Read, read
+from ._comparison import ComparisonFault, comparison_fault
 from ._sources import pointer_of_source, source_in
 
 _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination has one
@@ -43,14 +43,14 @@ def classify(message: str) -> str:
     return found.entry.cause if found else "unknown"
 
 
-def _says(message: str, rendering: Read | None) -> str:
+def _fault_sentence(message: str, rendering: ComparisonFault | None) -> str:
     """The fault in a sentence."""
     known = catalogue().match(message, "spec")
-    fact = rendering.fact if rendering else _NO_NAMESPACE_SAID if re.match(_NO_NAMESPACE, message) else ""
+    fact = rendering.fact if rendering else _NO_NAMESPACE_SENTENCE if re.match(_NO_NAMESPACE, message) else ""
     return fact or (known.says if known else "")
 
 
-_NO_NAMESPACE_SAID = "neither a manifest nor its destination names a namespace"
+_NO_NAMESPACE_SENTENCE = "neither a manifest nor its destination names a namespace"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     cause = classify(condition.message)
-    rendering = _rendering(app, fleet, condition.message)
+    rendering = _rendering_fault(app, fleet, condition.message)
     pointer = {
         "destination": "/spec/destination" + ("/namespace" if re.match(_NO_NAMESPACE, condition.message) else ""),
         "cluster": "/spec/destination",
@@ -70,15 +70,15 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "repository": pointer_of_source(app, condition.message) + "/repoURL",
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
-    said = f"Application {app.ref} cannot sync"
-    denying = _denying(app, fleet) if cause == "destination" else ""
+    subject = f"Application {app.ref} cannot sync"
+    denying = _denying_entry(app, fleet) if cause == "destination" else ""
     fact = (
         f"project {app.ref.project} takes its destination back by {denying}"
         if denying
-        else _says(condition.message, rendering)
+        else _fault_sentence(condition.message, rendering)
     )
     return Finding(
-        message=in_passing(f"{said}: {fact}", condition.message) if fact else quoting(said, condition.message),
+        message=in_passing(f"{subject}: {fact}", condition.message) if fact else quoting(subject, condition.message),
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
         cause="source" if rendering else cause,
         evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),
@@ -93,9 +93,9 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     )
 
 
-def _rendering(app: App, fleet: Fleet, message: str) -> Read | None:
+def _rendering_fault(app: App, fleet: Fleet, message: str) -> ComparisonFault | None:
     """The fault in the rendering, by the same catalogue as a failed comparison; None if it is something else."""
-    found = read(app, fleet, message) if _RENDERING.search(message) else None
+    found = comparison_fault(app, fleet, message) if _RENDERING.search(message) else None
     return found if found and found.name != "unknown" else None
 
 
@@ -107,7 +107,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
     if cause == "destination" and facts["denying"]:
         yield from advice(__package__, "invalid-spec/denied-destination", facts)
         return
-    for other in _permitted(app, fleet) if cause == "destination" else ():
+    for other in _permitted_servers(app, fleet) if cause == "destination" else ():
         yield from advice(__package__, "invalid-spec/permitted-destination", {**facts, **other})
     yield from advice(__package__, f"invalid-spec/{cause}", facts)
 
@@ -126,11 +126,11 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
         "destination_namespace": app.destination_namespace or "*",
         "repo": excerpt(str(source_in(app, message).get("repoURL") or "")),
         "message": excerpt(message, 600),
-        "denying": _denying(app, fleet),
+        "denying": _denying_entry(app, fleet),
     }
 
 
-def _denying(app: App, fleet: Fleet) -> str:
+def _denying_entry(app: App, fleet: Fleet) -> str:
     """The project's negated entry that denies this destination although another entry permits it; empty if there is none.
 
     pkg/apis/application/v1alpha1/app_project_types.go, IsDestinationPermitted: a `!` entry wins over every other.
@@ -143,19 +143,19 @@ def _denying(app: App, fleet: Fleet) -> str:
         for d in entries
         if not any(text_at(d, field).startswith("!") for field in ("namespace", "server", "name"))
     )
-    asked = {"namespace": here, "server": app.cluster, "name": name}
+    destination = {"namespace": here, "server": app.cluster, "name": name}
     return next(
         (
             text_at(d, field)
             for d in entries
-            for field, value in asked.items()
+            for field, value in destination.items()
             if permits and text_at(d, field).startswith("!") and value and fnmatchcase(value, text_at(d, field)[1:])
         ),
         "",
     )
 
 
-def _permitted(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
+def _permitted_servers(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
     """The other servers that the project permits; `pattern` is the pattern for their namespaces, if there is one."""
     for destination in maps(fleet.projects.get(app.ref.project), "spec", "destinations"):
         server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")

@@ -22,7 +22,7 @@ from argolint.application.applied import settled
 from argolint.values import age_text, annotations_of, dig
 from argolint.values.kubernetes import HOOK
 
-from ._options import as_hook, once_a_hook
+from ._options import hook_warnings, sync_hook_operations
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -35,7 +35,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for job in app.of_kind("Job", "batch"):
         seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
         plain = not job.hook and HOOK not in annotations_of(job.desired)
-        if isinstance(seconds, int) and plain and not _never_ran(app, job):
+        if isinstance(seconds, int) and plain and not _was_never_created(app, job):
             yield _finding(app, job, seconds)
         elif seconds is None and plain and job.missing and settled(app) and _applied(app, job):
             yield _cleaned_up(app, job)
@@ -46,7 +46,7 @@ def _applied(app: App, job: Resource) -> bool:
     return any(row.get("status") == "Synced" for row in rows)
 
 
-def _never_ran(app: App, job: Resource) -> bool:
+def _was_never_created(app: App, job: Resource) -> bool:
     """True for a missing Job that the last sync, a whole one of this revision, does not list: it was never created, so no time to live has
     removed it."""
     operation = app.operation
@@ -74,8 +74,8 @@ def _as_hook(app: App, job: Resource) -> Fix:
         "Make it a hook that is replaced at each sync",
         "manifest",
         str(job.id),
-        Edit("json-patch", as_hook(job.desired)),
-        caveat="; ".join(("it then runs at each sync", *once_a_hook(app, job))),
+        Edit("json-patch", sync_hook_operations(job.desired)),
+        caveat="; ".join(("it then runs at each sync", *hook_warnings(app, job))),
         resource=job.id,
     )
 

@@ -27,7 +27,7 @@ from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 
-from ._failures import Failed, answered_by
+from ._failures import Failed, failures_explained_by
 
 _NAMESPACE = regex(r"\bnamespace (\S+) (?:because it )?is being terminated")
 
@@ -41,10 +41,12 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each namespace."""
-    refused = answered_by(app, "namespace-terminating")
-    names = sorted({_name(app, f) for f in refused})
+    refused = failures_explained_by(app, "namespace-terminating")
+    names = sorted({_terminating_namespace(app, f) for f in refused})
     for name in names:
-        yield _finding(app, name, [f for f in refused if _name(app, f) == name], _live(app, name))
+        yield _finding(
+            app, name, [f for f in refused if _terminating_namespace(app, f) == name], _live_namespace(app, name)
+        )
     for resource in app.of_kind("Namespace", ""):
         since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
         if (
@@ -55,19 +57,19 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             yield _finding(app, resource.name, [], resource.live, since)
 
 
-def _name(app: App, failed: Failed) -> str:
+def _terminating_namespace(app: App, failed: Failed) -> str:
     found = _NAMESPACE.search(failed.message)
     return found.group(1) if found else (failed.id.namespace if failed.id else "") or app.destination_namespace
 
 
-def _live(app: App, name: str) -> Object | None:
+def _live_namespace(app: App, name: str) -> Object | None:
     resource = app.find("", "Namespace", "", name)
     return resource.live if resource else None
 
 
 def _finding(app: App, name: str, refused: list[Failed], live: Object | None, since: datetime | None = None) -> Finding:
     id_ = ResourceId("", "Namespace", "", name, "v1", app.cluster)
-    held = [
+    with_finalizer = [
         str(c.get("message"))
         for c in items(live, "status", "conditions")
         if c.get("type") in ("NamespaceContentRemaining", "NamespaceFinalizersRemaining") and c.get("status") == "True"
@@ -77,15 +79,15 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
         f"the sync of application {app.ref} fails" if refused else f"nothing of application {app.ref} can be made in it"
     )
     return Finding(
-        message=in_passing(f"Namespace {name} {state}, so {effect}", held[0])
-        if held
+        message=in_passing(f"Namespace {name} {state}, so {effect}", with_finalizer[0])
+        if with_finalizer
         else f"Namespace {name} {state}, so {effect}.",
         at=Location(app.ref, id_),
-        confidence="proven" if held else "likely",
+        confidence="proven" if with_finalizer else "likely",
         evidence=(
             *(f"{f.id or app.ref}: {excerpt(f.message, 300)}" for f in refused[:3]),
-            *held,
-            *(() if held else ("what is left in the namespace cannot be seen through Argo CD",)),
+            *with_finalizer,
+            *(() if with_finalizer else ("what is left in the namespace cannot be seen through Argo CD",)),
         ),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
         fixes=tuple(_fixes(app, name)),

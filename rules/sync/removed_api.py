@@ -41,7 +41,7 @@ from argolint.values import items, joined, parse_version
 from argolint.values.kubernetes import api_of
 
 from ._failures import Failed
-from ._removed import refused, removal_of
+from ._removed import removal_of, removed_version_failures
 
 _OTHER_VERSION = regex(r'Version "([^"]+)" of \S+ is installed')
 _NUMBERS = regex(r"\d{1,9}")
@@ -49,7 +49,7 @@ _NUMBERS = regex(r"\d{1,9}")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each kind and version."""
-    failed = refused(app, fleet)
+    failed = removed_version_failures(app, fleet)
     for group, version, kind in sorted({(r.id.group, r.id.version, r.id.kind) for r in app.resources if r.id.version}):
         served = fleet.served_versions(app.cluster, group, kind)
         entry = removal_of(group, version, kind)
@@ -62,25 +62,25 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         synced = all(r.status == "Synced" for r in resources)  # then it is served, even if the list lacks it
         gone = refusal is not None or (bool(served) and version not in served and not synced)
         if not gone and entry is not None and not served and not synced:
-            gone = entry["product"] == "Kubernetes" and _reached(
+            gone = entry["product"] == "Kubernetes" and _is_version_reached(
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
             )
         if gone:
-            yield _notserved_versions(app, fleet, resources, refusal, served or _named_versions(refusal), entry)
+            yield _unserved_finding(app, fleet, resources, refusal, served or _installed_versions(refusal), entry)
         elif entry is not None:
-            yield _leaving(app, fleet, resources, served, entry)
+            yield _removal_finding(app, fleet, resources, served, entry)
 
 
-def _too_old(app: App, fleet: Fleet, entry: Object | None) -> bool:
+def _is_product_too_old(app: App, fleet: Fleet, entry: Object | None) -> bool:
     """True if the product's version on the cluster is known to be older than the first release that serves the replacement."""
     first, image = parse_version((entry or {}).get("bridge")), (entry or {}).get("image")
-    running = fleet.derive(_running, (app.cluster, str(image))) if first and image else ()
+    running = fleet.derive(_running_versions, (app.cluster, str(image))) if first and image else ()
     return bool(running) and min(running) < first if first else False
 
 
-def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
+def _running_versions(fleet: Fleet, cluster_and_image: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
     """The versions of this image that applications of the cluster run."""
-    cluster, image = of
+    cluster, image = cluster_and_image
     tags = (
         parse_version(str(found).rpartition(":")[2])
         for app in fleet.on_cluster(cluster)
@@ -90,23 +90,23 @@ def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted({tag for tag in tags if tag}))
 
 
-def _named_versions(refused: Failed | None) -> tuple[str, ...]:
+def _installed_versions(refused: Failed | None) -> tuple[str, ...]:
     found = _OTHER_VERSION.search(refused.message) if refused else None
     return (found.group(1),) if found else ()
 
 
-def _reached(version: str, removed_in: str) -> bool:
+def _is_version_reached(version: str, removed_in: str) -> bool:
     """True if a Kubernetes version such as v1.29.3 or 1.29 is at least `removed_in`; False if it is unknown."""
-    have, gone = parse_version(version), parse_version(removed_in)
-    return have is not None and gone is not None and have >= gone
+    have, removed = parse_version(version), parse_version(removed_in)
+    return have is not None and removed is not None and have >= removed
 
 
-def _names(resources: list[Resource]) -> str:
+def _objects_text(resources: list[Resource]) -> str:
     more = f" and {len(resources) - 1} more" if len(resources) > 1 else ""
     return f"{resources[0].id}{more}"
 
 
-def _notserved_versions(
+def _unserved_finding(
     app: App,
     fleet: Fleet,
     resources: list[Resource],
@@ -120,7 +120,7 @@ def _notserved_versions(
     serves = f" (it serves {', '.join(served)})" if served else ""
     lead = [first, *others]
     return Finding(
-        message=f"No sync of application {app.ref} can succeed: cluster {app.cluster} does not serve {first.id.api_version}{serves}, which {_names(lead)} {'ask' if others else 'asks'} for.",
+        message=f"No sync of application {app.ref} can succeed: cluster {app.cluster} does not serve {first.id.api_version}{serves}, which {_objects_text(lead)} {'ask' if others else 'asks'} for.",
         at=Location(app.ref, first.id, "/apiVersion"),
         confidence="proven" if refused else "likely",
         evidence=(
@@ -128,15 +128,17 @@ def _notserved_versions(
             *([f"{entry['product']} dropped {first.id.api_version} in {entry['removed_in']}"] if entry else []),
         ),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
-        fixes=tuple(_fixes(app, lead, served, entry, gone=True, old=_too_old(app, fleet, entry))),
+        fixes=tuple(_fixes(app, lead, served, entry, gone=True, old=_is_product_too_old(app, fleet, entry))),
         explains=tuple(_claims(app, lead, refused)),
         follows=(
-            Follows.common(f"Cluster {app.cluster} does not serve {first.id.api_version}.", *_of_version(app, first)),
+            Follows.common(
+                f"Cluster {app.cluster} does not serve {first.id.api_version}.", *_version_cause(app, first)
+            ),
         ),
     )
 
 
-def _of_version(app: App, resource: Resource) -> tuple[str, ...]:
+def _version_cause(app: App, resource: Resource) -> tuple[str, ...]:
     return "api-version", app.cluster, resource.id.api_version
 
 
@@ -156,26 +158,28 @@ def _evidence(refused: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
         yield f"versions that the cluster serves: {', '.join(served)}"
 
 
-def _leaving(app: App, fleet: Fleet, resources: list[Resource], served: tuple[str, ...], entry: Object) -> Finding:
+def _removal_finding(
+    app: App, fleet: Fleet, resources: list[Resource], served: tuple[str, ...], entry: Object
+) -> Finding:
     first, *others = resources
     return Finding(
-        message=f"{_names(resources)} {'use' if others else 'uses'} {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync.",
+        message=f"{_objects_text(resources)} {'use' if others else 'uses'} {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync.",
         at=Location(app.ref, first.id, "/apiVersion"),
         severity="warning",
         evidence=tuple(_evidence(None, served)),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
-        fixes=tuple(_fixes(app, resources, served, entry, gone=False, old=_too_old(app, fleet, entry))),
+        fixes=tuple(_fixes(app, resources, served, entry, gone=False, old=_is_product_too_old(app, fleet, entry))),
         follows=(
             Follows.common(
                 f"{entry['product']} drops {first.id.api_version} in {entry['removed_in']}; cluster {app.cluster} is before that.",
                 "leaving",
-                *_of_version(app, first),
+                *_version_cause(app, first),
             ),
         ),
     )
 
 
-def _of_chart(app: App) -> bool:
+def _has_only_charts(app: App) -> bool:
     return bool(app.sources) and all(source.get("chart") for source in app.sources if not source.get("ref"))
 
 
@@ -187,7 +191,7 @@ def _fixes(
     group, _, version = wanted.rpartition("/")
     same_group = group == first.group
     if served and (not wanted or (same_group and version not in served and gone)):
-        wanted = f"{first.group}/{_best(served)}".lstrip("/")
+        wanted = f"{first.group}/{_best_version(served)}".lstrip("/")
     unseen = not served and not (old and same_group)
     usable = wanted and (unseen or (not same_group and bool(served)) or wanted.rpartition("/")[2] in served)
     if usable:
@@ -200,11 +204,11 @@ def _fixes(
             caveat=joined(
                 *(
                     ["the chart writes it: take a release of the chart that knows this cluster"]
-                    if _of_chart(app)
+                    if _has_only_charts(app)
                     else []
                 ),
                 "fields may have moved between the versions",
-                *_still(first, wanted),
+                *_deprecated_replacement(first, wanted),
             ),
             resource=first.id,
         )
@@ -230,7 +234,7 @@ def _fixes(
         )
 
 
-def _still(resource: Resource, wanted: str) -> Iterator[str]:
+def _deprecated_replacement(resource: Resource, wanted: str) -> Iterator[str]:
     """A sentence about the replacement, if that is deprecated as well."""
     group, _, version = wanted.rpartition("/")
     entry = removal_of(group, version, resource.kind)
@@ -238,7 +242,7 @@ def _still(resource: Resource, wanted: str) -> Iterator[str]:
         yield f"{wanted} works, and leaves too: {entry['product']} drops it in {entry['removed_in']}, so a warning stays"
 
 
-def _best(served: tuple[str, ...]) -> str:
+def _best_version(served: tuple[str, ...]) -> str:
     """The stable version with the highest number, else the newest beta: Kubernetes' own order of versions."""
 
     def rank(version: str) -> tuple[int, list[int]]:

@@ -23,7 +23,7 @@ from argolint.edits.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
-from ._failures import failures, moved_on, passes
+from ._failures import can_retry_succeed, failures, has_revision_moved
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     condition = next((c for c in app.conditions if c.type == "SyncError"), None)
     if condition is None or operation is None or not app.automated or operation.phase not in ("Failed", "Error"):
         return
-    if _newer_commit(app, operation):
+    if _has_newer_commit(app, operation):
         return
     tried = f" after {operation.retry_count + 1} attempts" if operation.retry_count else ""
     revision = ", ".join(r[:12] for r in operation.revisions) or "this revision"
@@ -53,20 +53,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 f"Application {app.ref}",
                 Edit("command", f"argocd app sync {sh(app.ref)}"),
             ),
-            *([_more_attempts(app)] if _passes(app) else []),
+            *([_more_attempts_fix(app)] if _can_retries_succeed(app) else []),
         ),
         explains=(Symptom.condition("SyncError"),),
         follows=(Follows(Symptom.operation()),),
     )
 
 
-def _passes(app: App) -> bool:
+def _can_retries_succeed(app: App) -> bool:
     """True if a retry can succeed for each failure: if a change must come first, more attempts only wait."""
     problems = failures(app)
-    return bool(problems) and all(passes(app, failed) for failed in problems) and not failed_by_health(app)
+    return bool(problems) and all(can_retry_succeed(app, failed) for failed in problems) and not failed_by_health(app)
 
 
-def _more_attempts(app: App) -> Fix:
+def _more_attempts_fix(app: App) -> Fix:
     return Fix(
         "Allow more attempts, if the failure passes by itself",
         "application",
@@ -79,14 +79,14 @@ def _more_attempts(app: App) -> Fix:
     )
 
 
-def _newer_commit(app: App, operation: Operation) -> bool:
+def _has_newer_commit(app: App, operation: Operation) -> bool:
     """True if another revision than the failed one waits: Argo CD tries it as soon as a sync window allows it.
 
     The condition stays in the meantime (autoSync returns early). With manifest-generate-paths, a commit elsewhere in the repository changes the
     revision and is not tried.
     """
     by_paths = "argocd.argoproj.io/manifest-generate-paths" in annotations_of(app.raw)
-    return moved_on(app, operation) and not by_paths
+    return has_revision_moved(app, operation) and not by_paths
 
 
 RULE = Rule(

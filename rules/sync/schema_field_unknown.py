@@ -54,11 +54,11 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
-from ._failures import answered_by, resource_of
-from ._levels import Misplaced, misplaced, moves, repair
-from ._objects import left_missing, object_named, only
-from ._options import compare_options
-from ._slips import Slip, coming
+from ._failures import failures_explained_by, resource_of
+from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
+from ._objects import missing_symptoms, object_named, only_object
+from ._options import compare_options_with
+from ._slips import Slip, coming_slips
 
 _TYPED = regex(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
 _TYPED_VERSION = regex(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
@@ -68,8 +68,8 @@ _STEP = regex(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Undeclared:
-    """`whose` is the owner of the schema that lacks the field: `argocd`, `cluster` (Kubernetes itself), `crd` or `unknown`.
+class _UndeclaredField:
+    """`schema_owner` is the owner of the schema that lacks the field: `argocd`, `cluster` (Kubernetes itself), `crd` or `unknown`.
 
     `live_only`: the field is in the live object; `diff`: Argo CD compares with the help of the API server.
     """
@@ -78,7 +78,7 @@ class _Undeclared:
     paths: tuple[str, ...]
     resource: Resource | None
     live_only: bool
-    whose: str
+    schema_owner: str
     diff: bool
     crd: Definition | None = None
 
@@ -89,12 +89,12 @@ class _Undeclared:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The CRD of a refused object, if another application manages it."""
-    for message, id_ in _undeclared(app):
+    for message, id_ in _schema_messages(app):
         about = named(message)
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
     for resource in app.changed:
-        if not _of_kubernetes(resource) and _pruned(app, resource):
+        if not _is_builtin_kind(resource) and _dropped_changes(app, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
 
 
@@ -102,21 +102,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError and each failed object that names such a field."""
     for condition in app.conditions:
         if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
-            read = _read(app, condition.message, None)
+            read = _undeclared_field(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
-            yield _finding(app, fleet, read, (*claims, *left_missing(app)))
+            yield _finding(app, fleet, read, (*claims, *missing_symptoms(app)))
     has_paths = False
-    for failed in answered_by(app, "schema-field-unknown"):
+    for failed in failures_explained_by(app, "schema-field-unknown"):
         if has_paths := bool(_paths(failed.message)):
-            yield _finding(app, fleet, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
+            yield _finding(
+                app, fleet, _undeclared_field(app, failed.message, resource_of(app, failed)), tuple(consequences(app))
+            )
     for resource in app.changed:
         if resource.group in _WORKLOADS:
-            yield from _dropped(app, resource)
-        elif pruned := _pruned(app, resource):
-            yield _not_kept(app, fleet, resource, pruned)
+            yield from _dropped_field_findings(app, resource)
+        elif pruned := _dropped_changes(app, resource):
+            yield _not_kept_finding(app, fleet, resource, pruned)
     for resource in () if has_paths else app.resources:
         if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
-            yield from (_coming(app, resource, slip) for slip in coming(resource))
+            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -124,11 +126,11 @@ _TYPES = ("ComparisonError", "UnknownError")
 """Condition types; rendering errors are left out, since no schema of the cluster declares the fields of values and kustomizations."""
 
 
-def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
+def _schema_messages(app: App) -> Iterator[tuple[str, ResourceId | None]]:
     for condition in app.conditions:
         if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
             yield condition.message, None
-    for failed in answered_by(app, "schema-field-unknown"):
+    for failed in failures_explained_by(app, "schema-field-unknown"):
         yield failed.message, failed.id
 
 
@@ -139,26 +141,26 @@ def _paths(message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_TYPED.findall(message), *validated, *strict)))
 
 
-def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
+def _undeclared_field(app: App, message: str, resource: Resource | None) -> _UndeclaredField:
     paths, where = _paths(message), unwrap(message).stage
     live_only = "live resource" in message or "typedLive" in message or paths[0].startswith(".status")
     resource = resource or object_named(app, message)
     if resource is None and named(message) is None:
         side = "live" if live_only else "desired"
         pointer = _pointer(paths[0], None)
-        resource = only(app, lambda obj: get(obj, pointer) is not MISSING, side)
+        resource = only_object(app, lambda obj: get(obj, pointer) is not MISSING, side)
     about = named(message)
     group = resource.group if resource else about.group if about else None
     by_argocd = where == "structured-merge"
     if group is None:
-        whose = "argocd" if by_argocd and live_only and not _unseen(app, paths[0]) else "unknown"
+        schema_owner = "argocd" if by_argocd and live_only and not _is_absent_from_live(app, paths[0]) else "unknown"
     elif _is_builtin(group):
-        whose = "argocd" if by_argocd else "cluster"
+        schema_owner = "argocd" if by_argocd else "cluster"
     else:
-        whose = "crd"
+        schema_owner = "crd"
     kind = resource.kind if resource else about.kind if about else ""
-    crd = definition_of(app, group, kind) if group and whose == "crd" else None
-    return _Undeclared(message, paths, resource, live_only, whose, where == "server-side-diff", crd)
+    crd = definition_of(app, group, kind) if group and schema_owner == "crd" else None
+    return _UndeclaredField(message, paths, resource, live_only, schema_owner, where == "server-side-diff", crd)
 
 
 def _is_builtin(group: str) -> bool:
@@ -166,7 +168,7 @@ def _is_builtin(group: str) -> bool:
     return builtin({"apiVersion": f"{group}/v1" if group else "v1"})
 
 
-def _unseen(app: App, path: str) -> bool:
+def _is_absent_from_live(app: App, path: str) -> bool:
     """True if no live object has the field and some are custom: the schema that Argo CD has read for one of those may be wrong."""
     custom = any(not _is_builtin(r.group) for r in app.resources)
     return custom and not any(get(r.live, _pointer(path, r.live)) is not MISSING for r in app.resources if r.live)
@@ -179,11 +181,11 @@ def _pointer(path: str, obj: Json) -> str:
         if name:
             pointer += join_pointer(name)
         else:
-            pointer += f"/{_index(get(obj, pointer, None), key)}"
+            pointer += f"/{_item_index(get(obj, pointer, None), key)}"
     return pointer
 
 
-def _index(found: Json, key: str) -> str:
+def _item_index(found: Json, key: str) -> str:
     wanted = dict(re.findall(r'(?<!\w)(\w+)="([^"]*)"', key))
     if index_of(key) is not None or not wanted or not isinstance(found, list):
         return key if index_of(key) is not None else "0"
@@ -199,20 +201,22 @@ def _index(found: Json, key: str) -> str:
     )
 
 
-def _finding(app: App, fleet: Fleet, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
+def _finding(app: App, fleet: Fleet, field: _UndeclaredField, claims: tuple[Symptom, ...]) -> Finding:
     resource = field.resource
     pointer = _pointer(field.path, resource.any if resource else None)
-    at_home = resource is None or field.live_only or field.whose == "crd" or get(resource.desired, pointer) is MISSING
-    moved = misplaced(resource.desired, pointer) if resource and not at_home else None
-    meant = "" if field.live_only or moved else _meant(field, pointer)
+    at_home = (
+        resource is None or field.live_only or field.schema_owner == "crd" or get(resource.desired, pointer) is MISSING
+    )
+    moved = misplaced_field(resource.desired, pointer) if resource and not at_home else None
+    meant = "" if field.live_only or moved else _closest_name(field, pointer)
     what = str(resource.id) if resource else "state of an object" if field.live_only else "one of its objects"
     more = f" and {len(field.paths) - 1} more" if len(field.paths) > 1 else ""
     fails = "cannot be compared" if field.diff else "does not sync"
     unread = f"Application {app.ref} cannot be compared"
     is_brought = not meant and _is_brought(field, pointer)
-    if field.live_only and field.whose == "crd":
+    if field.live_only and field.schema_owner == "crd":
         fact = f"{unread}: the live {what} has {pointer}{more}, which the CRD's schema that Argo CD has read lacks."
-    elif field.live_only and field.whose == "unknown":
+    elif field.live_only and field.schema_owner == "unknown":
         fact = f"{unread}: the live {what} has {pointer}{more}, which the schema that it compares with lacks."
     elif field.live_only:
         fact = f"{unread}: the live {what} has {pointer}{more}, which this Argo CD does not know."
@@ -220,7 +224,7 @@ def _finding(app: App, fleet: Fleet, field: _Undeclared, claims: tuple[Symptom, 
         who = "it" if field.crd.owner == app.ref else f"application {field.crd.owner}"
         does = "brings the one that does" if field.crd.desired else "has a newer one to apply"
         fact = f"Application {app.ref} {fails}: the cluster's CRD lacks {pointer}{more} of {what}, and {who} {does}."
-    elif field.whose == "argocd" and not meant and not moved and resource is not None:
+    elif field.schema_owner == "argocd" and not meant and not moved and resource is not None:
         fact = f"{unread}: {what} has {pointer}{more}, which the Kubernetes schema built into Argo CD lacks."
     else:
         guess = f" ({meant!r} may be meant)" if meant else moved.guess if moved else ""
@@ -233,10 +237,10 @@ def _finding(app: App, fleet: Fleet, field: _Undeclared, claims: tuple[Symptom, 
         confidence="likely" if is_brought and field.crd and not field.crd.desired else "proven",
         evidence=(quoted(field.message, 500), *([f"all fields: {', '.join(field.paths[:10])}"] if more else [])),
         related=(Related(field.crd.owner, field.crd.id, role="cause"),) if field.crd else (),
-        fixes=(_moved(resource, moved) if moved else ())
+        fixes=(_move_fixes(resource, moved) if moved else ())
         or (
-            *_renames(field, pointer, meant),
-            *_managers(app, field),
+            *_rename_fixes(field, pointer, meant),
+            *_manager_rule_fixes(app, field),
             *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, fleet, field, pointer)),
         ),
         explains=(*claims, *own),
@@ -248,7 +252,7 @@ def _is_validated(app: App, resource: Resource) -> bool:
     return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
 
 
-def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
+def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
     """A finding for a slip that a sync will bring: the API server is strict with Argo CD's applies (kubectl's validation, fieldValidation=Strict)."""
     to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
     return Finding(
@@ -270,10 +274,10 @@ def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
     )
 
 
-def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
+def _dropped_field_findings(app: App, resource: Resource) -> Iterator[Finding]:
     """Findings for fields at a wrong place that Validate=false admits: the API server drops them at each sync."""
     for change in resource.changes:
-        found = misplaced(resource.desired, change.pointer) if change.live is MISSING else None
+        found = misplaced_field(resource.desired, change.pointer) if change.live is MISSING else None
         if found is not None:
             yield Finding(
                 message=f"The API server drops {found.pointer} of {resource.id}{found.guess} at each sync, so {app.name} stays OutOfSync.",
@@ -281,12 +285,12 @@ def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
                 severity="warning",
                 confidence="likely",
                 evidence=(f"no field of that name is declared there for a {found.kind}, and live holds none",),
-                fixes=_moved(resource, found),
+                fixes=_move_fixes(resource, found),
                 explains=(Symptom.change(resource.id, change.pointer),),
             )
 
 
-def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
+def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     """Fields that the last sync sent and the API server dropped, since its schema or the CRD does not declare them.
 
     No one else has written to the object since, and the CRD, if it is known, does not declare them.
@@ -308,16 +312,16 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     return tuple(c for c in sent if not (crd and declares(crd.live or crd.desired, version, c.pointer)))
 
 
-def _of_kubernetes(resource: Resource) -> bool:
+def _is_builtin_kind(resource: Resource) -> bool:
     """Whether the API server itself declares the fields of the kind, not a CRD."""
     extends = resource.group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
-def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     runs = fleet.kubernetes_version(app.cluster)
     pointer = changes[0].pointer
-    own = _of_kubernetes(resource)
+    own = _is_builtin_kind(resource)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
@@ -329,10 +333,10 @@ def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change,
         why = f"which Kubernetes keeps from {since} on"
     counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
     path = "." + ".".join(split_pointer(pointer))
-    field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
+    field = _UndeclaredField("", (path,), resource, live_only=False, schema_owner="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
     facts = {**_facts(app, fleet, field, pointer), "since": since if older else ""}
-    gone = removals(resource.desired, [c.pointer for c in changes])
+    removal = removals(resource.desired, [c.pointer for c in changes])
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
@@ -342,20 +346,24 @@ def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change,
             "the last sync applied it, live does not hold it, and no one has written to the object since",
             *((f"the cluster runs Kubernetes {runs}",) if older else ()),
         ),
-        fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": gone}, resource.id),
+        fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": removal}, resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
 
 
-def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
+def _move_fixes(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
     """A fix that moves the field to its place, or removes it if it has none."""
-    if resource is None or not (operations := repair(resource.desired, found)):
+    if resource is None or not (operations := repair_operations(resource.desired, found)):
         return ()
-    kept = moves(resource.desired, found)
-    own = f": a {found.kind} has {found.to} in its place" if found.to else f", which a {found.kind} does not have"
+    kept = keeps_value(resource.desired, found)
+    own = (
+        f": a {found.kind} has {found.right_pointer} in its place"
+        if found.right_pointer
+        else f", which a {found.kind} does not have"
+    )
     return (
         Fix(
-            f"Move the field to {found.to}" if kept else f"Remove the field{own}",
+            f"Move the field to {found.right_pointer}" if kept else f"Remove the field{own}",
             "manifest",
             str(resource.id),
             Edit("json-patch", operations),
@@ -365,7 +373,7 @@ def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
     )
 
 
-def _is_brought(field: _Undeclared, pointer: str) -> bool:
+def _is_brought(field: _UndeclaredField, pointer: str) -> bool:
     """True if Git has a CRD, with the field if its schema is known, and the live CRD lacks the field.
 
     Argo CD returns no desired state for an application that it cannot compare.
@@ -379,13 +387,13 @@ def _is_brought(field: _Undeclared, pointer: str) -> bool:
     return new is not False and declares(field.crd.live, version, pointer) is not True
 
 
-def _meant(field: _Undeclared, pointer: str) -> str:
+def _closest_name(field: _UndeclaredField, pointer: str) -> str:
     """The declared name closest to the last token; empty if none is close. Never the token itself."""
     tokens = split_pointer(pointer)
     if not tokens:
         return ""
     names: tuple[str, ...]
-    if field.whose == "crd":
+    if field.schema_owner == "crd":
         version = field.resource.id.version if field.resource else ""
         names = sibling_names(field.crd.live or field.crd.desired, version, pointer) if field.crd else ()
     else:
@@ -397,7 +405,7 @@ def _meant(field: _Undeclared, pointer: str) -> str:
     return next(iter(difflib.get_close_matches(tokens[-1], names, 1, cutoff=0.85)), "")
 
 
-def _renames(field: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
+def _rename_fixes(field: _UndeclaredField, pointer: str, meant: str) -> Iterator[Fix]:
     resource = field.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
@@ -411,7 +419,7 @@ def _renames(field: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
         )
 
 
-def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
+def _manager_rule_fixes(app: App, field: _UndeclaredField) -> tuple[Fix, ...]:
     """The fix for rules with managedFieldsManagers: only these make Argo CD build typed objects first (util/argo/managedfields)."""
     if "pre-diff normalization" not in field.message:
         return ()
@@ -420,27 +428,29 @@ def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
     return advice(__package__, "schema-field/managers", {"application": f"Application {app.ref}", "removals": removes})
 
 
-def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
+def _topic(field: _UndeclaredField, *, is_brought: bool, meant: str) -> str:
     if field.path.startswith((".---", "---")):
         return "schema-field/separator"
     if field.live_only:
-        return f"schema-field/live-{field.whose if field.whose in ('crd', 'unknown') else 'argocd'}"
+        return f"schema-field/live-{field.schema_owner if field.schema_owner in ('crd', 'unknown') else 'argocd'}"
     if is_brought:
         return f"schema-field/brought-{'diff' if field.diff else 'sync'}"
-    if field.whose == "argocd" and not meant and field.resource is not None:
+    if field.schema_owner == "argocd" and not meant and field.resource is not None:
         return "schema-field/argocd"
-    if field.resource is None and field.whose == "unknown" and not meant:
+    if field.resource is None and field.schema_owner == "unknown" and not meant:
         return "schema-field/unknown"
-    return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
+    return "schema-field/crd" if field.schema_owner == "crd" else "schema-field/remove"
 
 
-def _facts(app: App, fleet: Fleet, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
+def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Mapping[str, Json]:
     """The facts for the schema-field topics in advice.yaml."""
     resource, crd = field.resource, field.crd
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
-    alone = bool(removes) and removes[0]["path"] != pointer  # the whole entry would be removed, and someone meant it
+    is_whole_entry = (
+        bool(removes) and removes[0]["path"] != pointer
+    )  # the whole entry would be removed, and someone meant it
     version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),
@@ -449,8 +459,8 @@ def _facts(app: App, fleet: Fleet, field: _Undeclared, pointer: str) -> Mapping[
         "place": application_place(app),
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,
-        "removals": [] if alone else removes,
-        "alone": pointer if alone else "",
+        "removals": [] if is_whole_entry else removes,
+        "alone": pointer if is_whole_entry else "",
         "within": ".".join(step for step in split_pointer(pointer)[:-1] if index_of(step) is None),
         "path": field.path,
         "field": field.path.rpartition(".")[2],
@@ -461,8 +471,8 @@ def _facts(app: App, fleet: Fleet, field: _Undeclared, pointer: str) -> Mapping[
         "group": resource.group if resource else "",
         "kind": resource.kind.lower() if resource else "<kind>",
         "crds_left_out": "skipCrds is set, so no sync upgrades the chart's CRDs" if skips else "",
-        "without_ssd": compare_options(app, "ServerSideDiff=false"),
-        "with_ssd": compare_options(app, "ServerSideDiff=true"),
+        "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
+        "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
     }
 
 
@@ -472,7 +482,9 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     resource = after.resource(id_.key) if id_ else None
     if fix.target != "manifest" or resource is None or resource.desired is None:
         return None
-    messages = [f.message for f in answered_by(after, "schema-field-unknown") if f.id and f.id.key == resource.key]
+    messages = [
+        f.message for f in failures_explained_by(after, "schema-field-unknown") if f.id and f.id.key == resource.key
+    ]
     for path in (path for message in messages for path in _paths(message)):
         if get(resource.desired, _pointer(path, resource.desired)) is not MISSING:
             return Afterwards(refused=f"the API server would refuse {path} all the same")

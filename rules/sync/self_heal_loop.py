@@ -74,16 +74,16 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         return
     if app.operation is not None and app.operation.self_heal_attempts < options.attempts:
         yield Want("app-events")
-    if _loops(app, options):
-        for resource in _healed(app):
+    if _is_looping(app, options):
+        for resource in _healed_objects(app):
             for other in _rivals(app, fleet, resource):
                 yield Want("peer", resource.id, app=other)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object that self-heal corrects repeatedly."""
-    if _loops(app, options):
-        yield from (f for resource in _healed(app) if (f := _finding(app, fleet, resource)))
+    if _is_looping(app, options):
+        yield from (f for resource in _healed_objects(app) if (f := _finding(app, fleet, resource)))
 
 
 def _heals_now(app: App, options: Options) -> bool:
@@ -97,16 +97,16 @@ def _heals_now(app: App, options: Options) -> bool:
     return last is None or app.observed_at - last <= timedelta(minutes=options.recent_minutes)
 
 
-def _loops(app: App, options: Options) -> bool:
-    return _heals_now(app, options) and max(_counted(app), _attempts(app)) >= options.attempts
+def _is_looping(app: App, options: Options) -> bool:
+    return _heals_now(app, options) and max(_counted_heals(app), _heals_in_events(app)) >= options.attempts
 
 
-def _counted(app: App) -> int:
+def _counted_heals(app: App) -> int:
     """Self-heals at the present revision, as counted in the operation; 0 after a new commit, and on servers before 2.14."""
     return app.operation.self_heal_attempts if app.operation else 0
 
 
-def _attempts(app: App) -> int:
+def _heals_in_events(app: App) -> int:
     """Self-heals at one revision, counted in the Application's Events of the last hour: automated syncs after the first."""
     found: Counter[str] = Counter()
     for event in app.evidence.get(Want("app-events")) or ():
@@ -116,7 +116,7 @@ def _attempts(app: App) -> int:
     return max(found.values(), default=1) - 1
 
 
-def _healed(app: App) -> tuple[Resource, ...]:
+def _healed_objects(app: App) -> tuple[Resource, ...]:
     """The objects of the last partial sync; an object in the destination's namespace has no namespace there."""
     named = {
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
@@ -135,7 +135,7 @@ def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:
 def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding; None if no difference is visible any more: the last heal may have been the final one."""
     rivals = _rivals(app, fleet, resource)
-    pointer, desired, live, writer = _field(app, resource, rivals)
+    pointer, desired, live, writer = _disputed_field(app, resource, rivals)
     if not pointer and not resource.missing:
         return None
     scaler = _autoscaler(app, resource) if pointer == "/spec/replicas" else None
@@ -159,14 +159,14 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     what = f"{pointer} of {resource.id}" if pointer else str(resource.id)
     operation = app.operation
     revision = ", ".join(r[:12] for r in operation.revisions) if operation else ""
-    counted = _counted(app)
+    counted = _counted_heals(app)
     times = (
         f"{counted} times at {revision or 'one revision'}"
-        if counted >= _attempts(app)
-        else f"{_attempts(app)} times within the hour"
+        if counted >= _heals_in_events(app)
+        else f"{_heals_in_events(app)} times within the hour"
     )
     quarrel = f"and {other} keep undoing each other at {what}" if pointer else f"recreates {what}, which {other}"
-    counted_ = f"{max(counted, _attempts(app))} times"
+    counted_ = f"{max(counted, _heals_in_events(app))} times"
     return Finding(
         message=f"Self-heal of application {app.ref} {quarrel}: {counted_} so far.",
         at=Location(app.ref, resource.id, pointer),
@@ -184,29 +184,29 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
 _Field = tuple[str, Json, Json, Writer | None]
 
 
-def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
+def _disputed_field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
     """(pointer, Git's value, live value, live writer) of the disputed field; an empty pointer if none is visible now."""
-    change = min(resource.changes, key=_weight, default=None)
+    change = min(resource.changes, key=_field_order, default=None)
     if change is not None:
-        return change.pointer, change.desired, change.live, change.writer if _foreign(change.writer) else None
+        return change.pointer, change.desired, change.live, change.writer if _is_foreign(change.writer) else None
     for ref in rivals:
         peer = app.evidence.get(Want("peer", resource.id, app=ref))
         if isinstance(peer, Resource) and peer.desired and resource.desired:
-            for pointer, ours, theirs in sorted(
+            for pointer, desired, live in sorted(
                 differences(resource.desired, peer.desired), key=lambda d: (below(d[0], "/metadata"), d[0])
             ):
-                return pointer, ours, theirs, None
+                return pointer, desired, live, None
     if _autoscaler(app, resource) is not None and get(resource.desired, "/spec/replicas", None) is not None:
         return "/spec/replicas", get(resource.desired, "/spec/replicas"), get(resource.live, "/spec/replicas"), None
     return "", MISSING, MISSING, None
 
 
-def _weight(change: Change) -> tuple[bool, bool, str]:
+def _field_order(change: Change) -> tuple[bool, bool, str]:
     """Sort key: fields with another writer first, metadata last."""
-    return below(change.pointer, "/metadata"), not _foreign(change.writer), change.pointer
+    return below(change.pointer, "/metadata"), not _is_foreign(change.writer), change.pointer
 
 
-def _foreign(writer: Writer | None) -> bool:
+def _is_foreign(writer: Writer | None) -> bool:
     return writer is not None and writer.manager not in _ARGOCD
 
 
@@ -227,8 +227,8 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     operation = app.operation
     assert operation is not None
     yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
-    if _attempts(app):
-        yield f"Events of the last hour show {_attempts(app)} automated syncs after the first one of a revision"
+    if _heals_in_events(app):
+        yield f"Events of the last hour show {_heals_in_events(app)} automated syncs after the first one of a revision"
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:

@@ -41,18 +41,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield Finding(
         message=f"Argo CD skips application {app.ref} (annotation skip-reconcile{whose}): its status {since}, and no commit is synced.",
         at=Location(app.ref, None, join_pointer("metadata", "annotations", SKIP_RECONCILE) if own else ""),
-        fixes=(_resume(app) if own else _resume_cluster(app, fleet),),
+        fixes=(_resume_fix(app) if own else _resume_cluster_fix(app, fleet),),
     )
 
 
-def _resume(app: App) -> Fix:
+def _resume_fix(app: App) -> Fix:
     operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP_RECONCILE)}
     patch = Edit("json-patch", [operation])
     caveat = "Argo CD then compares it again, and syncs it at once where it may"
     return Fix("Take the annotation off", "application", application_place(app), patch, caveat)
 
 
-def _resume_cluster(app: App, fleet: Fleet) -> Fix:
+def _resume_cluster_fix(app: App, fleet: Fleet) -> Fix:
     name = text_at(fleet.clusters.get(app.cluster), "name") or app.cluster
     command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP_RECONCILE}-"
     caveat = "every Application of that cluster is then compared again"

@@ -41,18 +41,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for place, file in files:
             if found := _REF.match(file):
                 used.setdefault(found[1], place)
-    given = {text_at(source, "ref"): index for index, source in enumerate(listed) if text_at(source, "ref")}
-    for name, index in given.items():
+    refs = {text_at(source, "ref"): index for index, source in enumerate(listed) if text_at(source, "ref")}
+    for name, index in refs.items():
         source = listed[index]
         mentioned = any(f"${name}/" in str(other) for other in listed)
         if name not in used and not mentioned and not source.get("path") and not source.get("chart"):
-            yield _unused(app, name, index)
+            yield _unused_finding(app, name, index)
     for name, place in used.items():
-        if name not in given and given:
-            yield _unknown(app, name, place, given)
+        if name not in refs and refs:
+            yield _unknown_finding(app, name, place, refs)
 
 
-def _unused(app: App, name: str, index: int) -> Finding:
+def _unused_finding(app: App, name: str, index: int) -> Finding:
     return Finding(
         message=f"Application {app.ref} fetches a source with ref {excerpt(name, 63)} that no values file names, so what it holds has no effect.",
         at=Location(app.ref, None, f"/spec/sources/{index}/ref"),
@@ -68,18 +68,18 @@ def _unused(app: App, name: str, index: int) -> Finding:
     )
 
 
-def _unknown(app: App, name: str, place: str, given: dict[str, int]) -> Finding:
+def _unknown_finding(app: App, name: str, place: str, refs: dict[str, int]) -> Finding:
     return Finding(
-        message=f"Application {app.ref} cannot be rendered: its values name ref {excerpt(name, 63)}, and its sources have {excerpt(next(iter(given)), 63)}.",
+        message=f"Application {app.ref} cannot be rendered: its values name ref {excerpt(name, 63)}, and its sources have {excerpt(next(iter(refs)), 63)}.",
         at=Location(app.ref, None, place),
         cause="unknown",
         severity="error",
         fixes=(
             Fix(
-                f"Begin the file with ${excerpt(next(iter(given)), 63)}",
+                f"Begin the file with ${excerpt(next(iter(refs)), 63)}",
                 "application",
                 f"Application {app.ref}",
-                Edit("text", f"write ${next(iter(given))}/ in place of ${name}/ at {place}\n"),
+                Edit("text", f"write ${next(iter(refs))}/ in place of ${name}/ at {place}\n"),
             ),
         ),
     )

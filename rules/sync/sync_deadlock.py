@@ -50,10 +50,10 @@ from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
 
-from ..shared.age import Patience, overdue
-from ..shared.operations import sync_again
+from ..shared.age import Patience, is_overdue
+from ..shared.operations import sync_again_command
 from ..shared.pods import troubles_below, watched_below
-from ._failures import UNANSWERED, failures
+from ._failures import UNEXPLAINED, failures
 
 _WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
 _POLICY = join_pointer("metadata", "annotations", "argocd.argoproj.io/hook-delete-policy")
@@ -67,22 +67,22 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that comes too late, and one for each that blocks the objects after it."""
-    found = [pair for pair in app.derive(blocked, fleet) if not _said_already(app, pair)]
-    for later, pairs in _by_later(found):
-        yield _late(app, fleet, later, pairs)
+    found = [pair for pair in app.derive(blocked, fleet) if not _has_other_rule(app, pair)]
+    for later, pairs in _blocked_by_later(found):
+        yield _late_finding(app, fleet, later, pairs)
     for one in halted(app, fleet):
-        if not app.awaits(one.member.id):
-            yield _paused(app, one)
+        if not app.is_awaiting(one.member.id):
+            yield _paused_finding(app, one)
     if app.operation is None or not app.operation.failed:
-        yield from _derived(app, fleet)
+        yield from _derived_kind_findings(app, fleet)
     for pair in late_siblings(app, fleet):
-        yield _siblings(app, fleet, pair)
+        yield _siblings_finding(app, fleet, pair)
     for member in app.derive(members) if app.derive(in_steps) else ():
-        if policy := _stays(member):
-            yield _left(app, member, policy)
+        if policy := _deletion_condition(member):
+            yield _left_hook_finding(app, member, policy)
 
 
-def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
+def _blocked_by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
     """Each late object with all that wait for it; a claim, which waits for its users, has an entry of its own."""
     groups: dict[ResourceId, list[Blocked]] = {}
     for pair in found:
@@ -91,7 +91,7 @@ def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]
         yield pairs[0].later, sorted(pairs, key=lambda p: (not p.now, p.waiting.place))
 
 
-def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Finding:
+def _late_finding(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Finding:
     first = pairs[0]
     claim = first.how == "consumer"
     at = first.waiting if claim else later
@@ -103,23 +103,23 @@ def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Findin
         confidence="proven" if first.sure else "likely",
         evidence=tuple(_evidence(app, fleet, pairs)),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
-        fixes=(*_fixes(app, fleet, first, pairs), *_again(app, first.waiting.id)),
-        explains=tuple(_begun_already(app, first.waiting.id)),
+        fixes=(*_fixes(app, fleet, first, pairs), *_end_operation_fixes(app, first.waiting.id)),
+        explains=tuple(_begun_hook_symptoms(app, first.waiting.id)),
     )
 
 
-def _begun_already(app: App, id_: ResourceId) -> Iterator[Symptom]:
+def _begun_hook_symptoms(app: App, id_: ResourceId) -> Iterator[Symptom]:
     """What Argo CD shows of a hook that has failed or waits by now."""
     node = app.node(id_)
-    if _untold(app, id_) or app.awaits(id_):
+    if _is_failure_unexplained(app, id_) or app.is_awaiting(id_):
         yield from consequences(app)
         yield from (Symptom.health(each.id) for each in ((node, *watched_below(app, node)) if node else ()))
 
 
-def _again(app: App, id_: ResourceId) -> tuple[Fix, ...]:
+def _end_operation_fixes(app: App, id_: ResourceId) -> tuple[Fix, ...]:
     """A sync that waits by now keeps the next one from starting."""
-    facts = {"app": str(app.ref), "again": Shell(sync_again(app))}
-    return advice(__package__, "sync-deadlock/again", facts) if app.awaits(id_) else ()
+    facts = {"app": str(app.ref), "again": Shell(sync_again_command(app))}
+    return advice(__package__, "sync-deadlock/again", facts) if app.is_awaiting(id_) else ()
 
 
 def _of_external_secrets(pair: Blocked) -> bool:
@@ -128,30 +128,30 @@ def _of_external_secrets(pair: Blocked) -> bool:
     return not pair.later.hook and (of_its_own or pair.later.id.kind == "ExternalSecret")
 
 
-def _said_already(app: App, pair: Blocked) -> bool:
+def _has_other_rule(app: App, pair: Blocked) -> bool:
     """True for kinds with their own rule, and for a wait that has begun: rules that read Argo CD's message explain that."""
     waiting = pair.waiting
     if _of_external_secrets(pair):
         return True
-    if app.awaits(waiting.id):
-        return not (waiting.hook and pair.how == "host" and _quiet(app, waiting.id))
+    if app.is_awaiting(waiting.id):
+        return not (waiting.hook and pair.how == "host" and _is_hook_silent(app, waiting.id))
     if waiting.hook:
         results = app.operation.results_of(waiting.id) if app.operation else ()
         begun = any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
-        return begun and not (pair.sure and _untold(app, waiting.id))
+        return begun and not (pair.sure and _is_failure_unexplained(app, waiting.id))
     ill = waiting.resource is not None and waiting.resource.health.status not in ("", "Healthy")
     return pair.later.absent and not waiting.absent and ill
 
 
-def _untold(app: App, id_: ResourceId) -> bool:
+def _is_failure_unexplained(app: App, id_: ResourceId) -> bool:
     """The hook has failed, and what Argo CD says of that is no more than that it did: a deadline, a number of attempts."""
-    return any(f.hook and f.id and f.id.key == id_.key and (f.rule, f.cause) == UNANSWERED for f in failures(app))
+    return any(f.hook and f.id and f.id.key == id_.key and (f.rule, f.cause) == UNEXPLAINED for f in failures(app))
 
 
-def _quiet(app: App, id_: ResourceId) -> bool:
+def _is_hook_silent(app: App, id_: ResourceId) -> bool:
     """The hook has run for minutes, and no pod of it shows a trouble: what it calls is all that is known."""
     node = app.node(id_)
-    late = node is not None and node.created_at is not None and overdue(app, node.created_at, Patience().span)
+    late = node is not None and node.created_at is not None and is_overdue(app, node.created_at, Patience().span)
     return node is not None and late and not troubles_below(app, node)
 
 
@@ -166,17 +166,17 @@ def _sentence(pair: Blocked, others: int) -> str:
     end = "the sync stops there" if pair.now else "a first sync stops there"
     waiting, later = f"{pair.waiting} ({pair.waiting.place})", f"{pair.later} ({pair.later.place})"
     if pair.how == "consumer":
-        claim = f"{_begun(pair.waiting)} ({pair.waiting.place})"
+        claim = f"{_capitalised_name(pair.waiting)} ({pair.waiting.place})"
         if pair.sure:
             return f"{claim} is bound only when a pod mounts it, and {later} follows it: {end}."
         return f"{claim} comes before {later}, which mounts it: if its class binds at the first consumer, {end}."
-    later = f"{_begun(pair.later)} ({pair.later.place})"
+    later = f"{_capitalised_name(pair.later)} ({pair.later.place})"
     if pair.how == "job":
         return f"{later} follows {waiting}{more}, whose init container waits for it: {end}."
     return f"{later} follows {waiting}{more}, {pair.says}: {end}."
 
 
-def _begun(member: Member) -> str:
+def _capitalised_name(member: Member) -> str:
     """The name of a member, for the start of a sentence."""
     name = str(member)
     return name[0].upper() + name[1:]
@@ -224,9 +224,9 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         yield from advice(__package__, "sync-deadlock/job", facts, later.id)
         return
     may_come_early, may_come_late = movable(app, fleet, first)
-    brings = _into(later, early.wave, f"Bring {later.id} no later than what needs it, in wave {early.wave}")
+    brings = _wave_fix(later, early.wave, f"Bring {later.id} no later than what needs it, in wave {early.wave}")
     puts = [
-        _into(p.waiting, later.place.wave, f"Put {p.waiting.id} into the wave of {later.id}, {later.place.wave}")
+        _wave_fix(p.waiting, later.place.wave, f"Put {p.waiting.id} into the wave of {later.id}, {later.place.wave}")
         for p in pairs[:3]
     ]
     if first.how == "consumer" or (may_come_late and not (may_come_early and pod_spec(waiting.manifest)[0])):
@@ -238,7 +238,7 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         yield from (replace(put, caveat=f"what needs {waiting.id} has to come as late", safe=False) for put in puts)
 
 
-def _into(member: Member, wave: int, title: str) -> Fix:
+def _wave_fix(member: Member, wave: int, title: str) -> Fix:
     if member.resource is None or member.resource.desired is None:
         content = f'metadata:\n  annotations:\n    {SYNC_WAVE}: "{wave}"'
         return Fix(title, "manifest", str(member.id), Edit("yaml", content), resource=member.id)
@@ -246,7 +246,7 @@ def _into(member: Member, wave: int, title: str) -> Fix:
     return Fix(title, "manifest", str(member.id), edit, resource=member.id, safe=True)
 
 
-def _paused(app: App, one: Halted) -> Finding:
+def _paused_finding(app: App, one: Halted) -> Finding:
     member, word = one.member, "suspended" if one.pointer.endswith("suspend") else "paused"
     coming = [m for m in one.after if m.absent or (m.resource and m.resource.modified)]
     after = (
@@ -256,7 +256,7 @@ def _paused(app: App, one: Halted) -> Finding:
     )
     fields = split_pointer(one.pointer)
     return Finding(
-        message=f"{_begun(member)} ({member.place}) is {word} in Git, so no sync gets past it to {after}.",
+        message=f"{_capitalised_name(member)} ({member.place}) is {word} in Git, so no sync gets past it to {after}.",
         at=Location(app.ref, member.id, one.pointer),
         cause="suspended",
         severity="error" if coming else "warning",
@@ -274,15 +274,15 @@ def _paused(app: App, one: Halted) -> Finding:
     )
 
 
-def _derived(app: App, fleet: Fleet) -> Iterator[Finding]:
+def _derived_kind_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
     kinds = {
         (resource.group, resource.kind): (resource, maker) for resource, maker in reversed([*derived_kinds(app, fleet)])
     }
     for resource, maker in kinds.values():
         option = "SkipDryRunOnMissingResource=true"
-        held = annotations_of(resource.desired).get(SYNC_OPTIONS)
+        options = annotations_of(resource.desired).get(SYNC_OPTIONS)
         notes = {
-            SYNC_OPTIONS: f"{held},{option}" if held else option,
+            SYNC_OPTIONS: f"{options},{option}" if options else option,
             SYNC_WAVE: str(max(maker.wave + 1, resource.wave)),
         }
         yield Finding(
@@ -307,7 +307,7 @@ def _derived(app: App, fleet: Fleet) -> Iterator[Finding]:
         )
 
 
-def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
+def _siblings_finding(app: App, fleet: Fleet, pair: Siblings) -> Finding:
     brought = f"{pair.brought.kind} {pair.brought.name}"
     title = f"Give Application {pair.late.name} an earlier wave than {pair.early.name}, {pair.early.wave - 1}"
     return Finding(
@@ -321,21 +321,23 @@ def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
             f"Application {pair.early.name} cannot sync without it, and stays Missing",
         ),
         related=(Related(app.ref, pair.early.id, role="dependent"),),
-        fixes=(_into(Member(pair.late.id, Place(SYNC, pair.late.wave), False, pair.late), pair.early.wave - 1, title),),
+        fixes=(
+            _wave_fix(Member(pair.late.id, Place(SYNC, pair.late.wave), False, pair.late), pair.early.wave - 1, title),
+        ),
     )
 
 
-def _stays(member: Member) -> str:
+def _deletion_condition(member: Member) -> str:
     """The only end at which a hook is deleted: after the other one it blocks the name for its next run. Empty for all other hooks."""
     named = bool(text_at(member.manifest, "metadata", "name"))
     runs_once = (member.id.group, member.id.kind) in (("batch", "Job"), ("", "Pod"))
     goes = dig(member.manifest, "spec", "ttlSecondsAfterFinished") is not None
     policies = delete_policies(member.manifest)
-    alone = next(iter(policies)) if len(policies) == 1 else ""
-    return alone if member.hook and named and runs_once and not goes and alone in _LEFT else ""
+    policy = next(iter(policies)) if len(policies) == 1 else ""
+    return policy if member.hook and named and runs_once and not goes and policy in _LEFT_HOOKS else ""
 
 
-_LEFT: Mapping[str, tuple[str, Severity, str]] = {
+_LEFT_HOOKS: Mapping[str, tuple[str, Severity, str]] = {
     "HookFailed": (
         "is deleted only when it fails, so after its first success it stays, and no later sync runs it again",
         "warning",
@@ -350,11 +352,11 @@ _LEFT: Mapping[str, tuple[str, Severity, str]] = {
 """By delete policy: the effect, its severity, and the reason."""
 
 
-def _left(app: App, member: Member, policy: str) -> Finding:
-    what, severity, why = _LEFT[policy]
+def _left_hook_finding(app: App, member: Member, policy: str) -> Finding:
+    what, severity, why = _LEFT_HOOKS[policy]
     own = "argocd.argoproj.io/hook-delete-policy" in annotations_of(member.manifest)
     return Finding(
-        message=f"{_begun(member)} {what}.",
+        message=f"{_capitalised_name(member)} {what}.",
         at=Location(app.ref, member.id, _POLICY if own else ""),
         cause="hook-stays",
         severity=severity,

@@ -41,9 +41,9 @@ from argolint.relations import related_wants, resolved
 from argolint.values import get
 from argolint.values.schema import Fault
 
-from ._failures import Failed, classify, complaint_of, failures, refusal
+from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._refusals import refusal_fixes
-from ._slips import mistyped
+from ._slips import mistyped_values
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -56,27 +56,29 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the operation, and one for each error condition that is about something else."""
-    left = [f for f in failures(app) if f.rule == "sync-failed"]
-    if left and not failed_by_health(app):  # else the object's own finding says why
-        yield _of_operation(app, fleet, left)
+    unexplained = [f for f in failures(app) if f.rule == "sync-failed"]
+    if unexplained and not failed_by_health(app):  # else the object's own finding says why
+        yield _operation_finding(app, fleet, unexplained)
     elif not failures(app):
-        yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError" and not _passing(c))
+        yield from (
+            _condition_finding(app, c) for c in app.conditions if c.type == "SyncError" and not _is_start_race(c)
+        )
     for condition in app.conditions:
         if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
-            yield _of_condition(app, condition)
+            yield _condition_finding(app, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
         if resource.status == "OutOfSync" and resource.key not in failed:
-            yield from (_foreseen(app, resource, fault) for fault in mistyped(resource))
+            yield from (_foreseen_finding(app, resource, fault) for fault in mistyped_values(resource))
 
 
-def _foreseen(app: App, resource: Resource, fault: Fault) -> Finding:
+def _foreseen_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     value = get(resource.desired, fault.pointer, None)
-    topic, right = _right(value, fault.type)
+    topic, right = _corrected_value(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
     facts = {"object": str(resource.id), "at": fault.pointer, "patch": patch}
     return Finding(
-        message=f"{resource.id} has {_NAMES[type(value).__name__]} at {fault.pointer} in Git, where the API server reads {_READS[fault.type]}: the next sync fails.",
+        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {fault.pointer} in Git, where the API server reads {_API_TYPES[fault.type]}: the next sync fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
@@ -84,7 +86,7 @@ def _foreseen(app: App, resource: Resource, fault: Fault) -> Finding:
     )
 
 
-def _right(value: Json, type_: str) -> tuple[str, Json]:
+def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
     """The advice, and the value as the field takes it; no advice where that is not plain."""
     if type_ == "string" and isinstance(value, bool | int):
         return "quote-at", str(value).lower()
@@ -93,8 +95,8 @@ def _right(value: Json, type_: str) -> tuple[str, Json]:
 
 
 _DIGITS = 10
-_READS = {"string": "a text", "integer": "a whole number", "boolean": "a boolean"}
-_NAMES = {
+_API_TYPES = {"string": "a text", "integer": "a whole number", "boolean": "a boolean"}
+_JSON_TYPES = {
     "str": "a text",
     "int": "a number",
     "float": "a number",
@@ -104,43 +106,43 @@ _NAMES = {
 }
 
 
-def _of_operation(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
+def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     first = left[0]
     operation = app.operation
     assert operation is not None  # failures come from an operation
     who = str(first.id) if first.id else f"application {app.ref}"
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f"{first.hook} hook " if first.hook else ""
-    said = f"The last sync failed at {hook}{who}{more}"
+    subject = f"The last sync failed at {hook}{who}{more}"
     waits = ", and Argo CD tries again" if operation.waiting_to_retry else ""
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     finding = Finding(
-        message=_said(said, first.message, waits),
+        message=_failure_message(subject, first.message, waits),
         at=Location(app.ref, first.id),
         cause=first.cause,
         severity=severity,
         evidence=tuple(_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=refusal_fixes(app, first),
-        explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
+        explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
     )
     return resolved(finding, complaint_of(app, fleet, first))
 
 
-def _said(said: str, message: str, after: str) -> str:
+def _failure_message(subject: str, message: str, after: str) -> str:
     """The cause where the catalogue knows it, and the server's words."""
-    known = refusal(message)
+    known = refusal_match(message)
     if known is None or known.entry.knows != "cause":
-        return quoting(said, message, after)
-    return in_passing(f"{said}: {known.says}", message, after)
+        return quoting(subject, message, after)
+    return in_passing(f"{subject}: {known.says}", message, after)
 
 
-def _passing(condition: Condition) -> bool:
+def _is_start_race(condition: Condition) -> bool:
     """Argo CD's own race of two starts of one sync, which servers of 2.x wrote down (util/argo/argo.go, SetAppOperation)."""
     return "another operation is already in progress" in condition.message
 
 
-def _of_objects(left: list[Failed]) -> Iterator[Symptom]:
+def _object_symptoms(left: list[Failed]) -> Iterator[Symptom]:
     """In addition to failures that other rules answer: only the objects, since the operation is theirs as well."""
     for failed in left:
         if failed.id:
@@ -162,12 +164,12 @@ def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
         yield f"retried {operation.retry_count} times"
 
 
-def _of_condition(app: App, condition: Condition) -> Finding:
+def _condition_finding(app: App, condition: Condition) -> Finding:
     rule, cause = classify(condition.message)
     what = "Automated sync refuses" if condition.type == "SyncError" else "Argo CD cannot process"
     wipes = "auto-sync will wipe out all resources" in condition.message
     return Finding(
-        message=_said(f"{what} application {app.ref} ({condition.type})", condition.message, ""),
+        message=_failure_message(f"{what} application {app.ref} ({condition.type})", condition.message, ""),
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),

@@ -58,29 +58,29 @@ class _Window:
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The windows that apply to an application that waits for a sync."""
     project = fleet.projects.get(app.ref.project)
-    if _waits(app) and (project is None or items(project, "spec", "syncWindows")):
+    if _waits_for_sync(app) and (project is None or items(project, "spec", "syncWindows")):
         yield Want("sync-windows")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """At most one finding."""
     answer = app.evidence.get(Want("sync-windows"))
-    if not _waits(app):
+    if not _waits_for_sync(app):
         return
-    zones = _zones(fleet, app)
-    assigned = maps(answer, "assignedWindows") if answer is not None else _of_project(app, fleet)
+    zones = _time_zones(fleet, app)
+    assigned = maps(answer, "assignedWindows") if answer is not None else _project_windows(app, fleet)
     windows = [w for raw in assigned if (w := _window(raw, zones))]
-    if not windows and _blocked(app):
-        yield _unread(app)
+    if not windows and _is_blocked_by_window(app):
+        yield _unread_windows_finding(app)
     if app.ref.project not in fleet.projects:
-        now = _Now(frozenset(map(_name, maps(answer, "activeWindows"))))
-        if windows and not allowed(windows, now.is_open, manual=not app.automated):
+        now = _OpenByServer(frozenset(map(_name, maps(answer, "activeWindows"))))
+        if windows and not is_sync_allowed(windows, now.is_open, manual=not app.automated):
             yield _finding(app, windows, now.is_open, None, "until a time that only the project holds")
         return
-    at = _At(app.observed_at)
-    if not windows or allowed(windows, at.is_open, manual=not app.automated):
+    at = _OpenAtMoment(app.observed_at)
+    if not windows or is_sync_allowed(windows, at.is_open, manual=not app.automated):
         return
-    opening, certain = opens(tuple(windows), app.observed_at, manual=not app.automated)
+    opening, certain = next_opening(tuple(windows), app.observed_at, manual=not app.automated)
     gap = (
         f"and leaves no gap within {_HORIZON.days} days"
         if certain
@@ -90,16 +90,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield _finding(app, windows, at.is_open, opening, when)
 
 
-def _waits(app: App) -> bool:
-    return app.sync_status == "OutOfSync" or _blocked(app)
+def _waits_for_sync(app: App) -> bool:
+    return app.sync_status == "OutOfSync" or _is_blocked_by_window(app)
 
 
-def _blocked(app: App) -> bool:
+def _is_blocked_by_window(app: App) -> bool:
     """True if the running operation itself reports it (controller/sync.go, SyncAppState)."""
     return app.operation is not None and "sync window" in app.operation.message
 
 
-def _of_project(app: App, fleet: Fleet) -> Iterator[Object]:
+def _project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
     """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
     to = mapping(app.spec, "destination")
     cluster = text_at(to, "name") or text_at(fleet.clusters.get(app.cluster), "name")
@@ -118,7 +118,7 @@ def _of_project(app: App, fleet: Fleet) -> Iterator[Object]:
             yield window
 
 
-def _zones(fleet: Fleet, app: App) -> dict[_Name, str]:
+def _time_zones(fleet: Fleet, app: App) -> dict[_Name, str]:
     """The time zones of windows, from the project: the server's list for the application lacks them."""
     windows = maps(fleet.projects.get(app.ref.project), "spec", "syncWindows")
     return {_name(window): text_at(window, "timeZone") for window in windows}
@@ -141,7 +141,7 @@ def _window(raw: Object, zones: dict[_Name, str]) -> _Window | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _OpenAtMoment:
     """The windows that are open at a moment, by their schedules."""
 
     moment: datetime
@@ -151,7 +151,7 @@ class _At:
 
 
 @dataclass(frozen=True, slots=True)
-class _Now:
+class _OpenByServer:
     """The windows that the server calls open: for an account without access to the project, which alone has their time zones."""
 
     active: frozenset[_Name]
@@ -160,7 +160,7 @@ class _Now:
         return window.name in self.active
 
 
-def allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
+def is_sync_allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
     """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync allows a manual sync."""
     denies = [w for w in windows if w.kind == "deny" and is_open(w)]
     if denies:
@@ -172,7 +172,7 @@ def allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, m
 
 
 @lru_cache(maxsize=256)
-def opens(windows: tuple[_Window, ...], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
+def next_opening(windows: tuple[_Window, ...], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
     """The first moment after `moment` at which a sync is allowed, and whether that is certain.
 
     None if there is none within sixty days; uncertain if windows open and close too often for a check of each time.
@@ -182,21 +182,21 @@ def opens(windows: tuple[_Window, ...], moment: datetime, *, manual: bool) -> tu
     for _ in range(_LOOKS // len(windows)):
         if at >= limit:
             return None, True
-        if allowed(windows, _At(at).is_open, manual=manual):
+        if is_sync_allowed(windows, _OpenAtMoment(at).is_open, manual=manual):
             return at.astimezone(UTC), True
         ends = [end for w in windows if w.kind == "deny" and (end := w.end(at))]
         starts = [start for w in windows if w.kind == "allow" and (start := w.cron.after(at, w.zone))]
-        later = [t for t in (*ends, *starts) if t > at]
-        if not later:
+        later_times = [t for t in (*ends, *starts) if t > at]
+        if not later_times:
             return None, True
-        at = min(later)
+        at = min(later_times)
     return None, False
 
 
 def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
-    by_hand = allowed(windows, is_open, manual=True)
+    by_hand = is_sync_allowed(windows, is_open, manual=True)
     return Finding(
         message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
@@ -211,7 +211,7 @@ def _finding(
     )
 
 
-def _unread(app: App) -> Finding:
+def _unread_windows_finding(app: App) -> Finding:
     """The finding from the operation's message, if the windows cannot be read."""
     return Finding(
         message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
@@ -224,7 +224,7 @@ def _unread(app: App) -> Finding:
 
 def _claims(app: App) -> Iterator[Symptom]:
     """Symptoms that the next sync ends: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
-    if _blocked(app):
+    if _is_blocked_by_window(app):
         yield Symptom.operation()
         yield Symptom.condition("SyncError")
     for resource in app.missing:

@@ -56,8 +56,8 @@ class Fault:
 
     pointer: str
     word: str
-    then: str
-    right: str | None = None
+    consequence: str
+    correction: str | None = None
     move: str = ""
 
 
@@ -68,13 +68,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each word, those of the Application first."""
-    for fault in _of_application(app):
+    for fault in _application_faults(app):
         yield _finding(app, None, fault)
-    seen = set()
+    reported = set()
     for id_, manifest in _manifests(app):
-        if id_.key not in seen:
-            seen.add(id_.key)
-            for fault in _of_manifest(manifest):
+        if id_.key not in reported:
+            reported.add(id_.key)
+            for fault in _manifest_faults(manifest):
                 yield _finding(app, id_, fault)
 
 
@@ -94,44 +94,46 @@ def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
         yield managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster), manifest
 
 
-def _of_application(app: App) -> Iterator[Fault]:
-    held = items(app.spec, "syncPolicy", "syncOptions")
-    for index, option in enumerate(held):
+def _application_faults(app: App) -> Iterator[Fault]:
+    options = items(app.spec, "syncPolicy", "syncOptions")
+    for index, option in enumerate(options):
         if isinstance(option, str):
             place = f"/spec/syncPolicy/syncOptions/{index}"
-            yield from _option(place, option, option, "application-sync-options", "resource-sync-options")
+            yield from _option_faults(place, option, option, "application-sync-options", "resource-sync-options")
     marks = annotations_of(app.raw)
     for name, table, other in (
         (COMPARE_OPTIONS, "application-compare-options", "resource-compare-options"),
         (SYNC_OPTIONS, "resource-sync-options", "application-sync-options"),
     ):
-        yield from _list(marks, name, table, other)
+        yield from _option_list_faults(marks, name, table, other)
 
 
-def _of_manifest(manifest: Object) -> Iterator[Fault]:
+def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
-    yield from _list(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
+    yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
     if (manifest.get("kind"), api_of(manifest)[0]) != (
         "Application",
         "argoproj.io",
     ):  # an Application's own words have their own findings
-        yield from _list(marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options")
-    yield from _hook(marks)
+        yield from _option_list_faults(
+            marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
+        )
+    yield from _hook_faults(marks)
     for word in _words(marks.get(_POLICY)):
-        if word not in _table("hook-delete-policies"):
+        if word not in _known_words("hook-delete-policies"):
             then = "the hook is deleted before it is created again, as without it"
-            yield _word(marks, _POLICY, word, _table("hook-delete-policies"), then)
+            yield _word_fault(marks, _POLICY, word, _known_words("hook-delete-policies"), then)
     wave = marks.get(SYNC_WAVE)
     if isinstance(wave, str) and not _WAVE.fullmatch(wave):
         number = _WAVE.fullmatch(wave.strip())
         then = "the object is applied in wave 0, or that of its Helm hook weight"
-        yield Fault(_at(SYNC_WAVE), wave, then, wave.strip() if number else None)
-    yield from _names(manifest)
+        yield Fault(_annotation_pointer(SYNC_WAVE), wave, then, wave.strip() if number else None)
+    yield from _annotation_name_faults(manifest)
 
 
-def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
-    words, known = _words(marks.get(HOOK)), _table("hooks")
-    helm = [word for word in _words(marks.get(_HELM_HOOK)) if word in _table("helm-hooks")]
+def _hook_faults(marks: Mapping[str, str]) -> Iterator[Fault]:
+    words, known = _words(marks.get(HOOK)), _known_words("hooks")
+    helm = [word for word in _words(marks.get(_HELM_HOOK)) if word in _known_words("helm-hooks")]
     if any(word in known for word in words):
         then = "the object runs in the other phases that it names only"
     elif helm:
@@ -140,14 +142,14 @@ def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
         then = "the object belongs to no phase and no sync ever applies it"
     for word in words:
         if word not in known:
-            yield _word(marks, HOOK, word, known, then)
+            yield _word_fault(marks, HOOK, word, known, then)
 
 
-def _names(manifest: Object) -> Iterator[Fault]:
+def _annotation_name_faults(manifest: Object) -> Iterator[Fault]:
     """Faults of annotations whose names are nearly known ones, and of known ones among the labels."""
     for name in annotations_of(manifest):
-        if name.startswith(_DOMAIN) and (close := _nearly(name)):
-            yield Fault(_at(name), name, f"nothing reads it; there is {close}")
+        if name.startswith(_DOMAIN) and (close := _similar_annotation(name)):
+            yield Fault(_annotation_pointer(name), name, f"nothing reads it; there is {close}")
     for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, HOOK, _POLICY):
         if name in labels_of(manifest):
             yield Fault(
@@ -156,32 +158,32 @@ def _names(manifest: Object) -> Iterator[Fault]:
 
 
 @lru_cache(maxsize=1024)
-def _nearly(name: str) -> str:
+def _similar_annotation(name: str) -> str:
     """The known annotation with nearly this name; empty for a known one, and for a different word."""
-    known = _table("annotations")
+    known = _known_words("annotations")
     if name in known:
         return ""
     close = difflib.get_close_matches(name.removeprefix(_DOMAIN), [k.removeprefix(_DOMAIN) for k in known], 1, 0.85)
     return f"{_DOMAIN}{close[0]}" if close else ""
 
 
-def _list(marks: Mapping[str, str], name: str, table: str, other: str) -> Iterator[Fault]:
+def _option_list_faults(marks: Mapping[str, str], name: str, table: str, other: str) -> Iterator[Fault]:
     for option in _words(marks.get(name)):
-        yield from _option(_at(name), option, str(marks.get(name)), table, other)
+        yield from _option_faults(_annotation_pointer(name), option, str(marks.get(name)), table, other)
 
 
-def _option(pointer: str, option: str, whole: str, table: str, other: str) -> Iterator[Fault]:
+def _option_faults(pointer: str, option: str, whole: str, table: str, other: str) -> Iterator[Fault]:
     """The fault of one `Name=value`, if it has one; `whole` is the text that contains it."""
-    known = _options(table)
+    known = _known_options(table)
     name, _, value = option.partition("=")
     if name in known and (value in known[name] or (not known[name] and option == name)):
         return
-    elsewhere = _options(other)
+    elsewhere = _known_options(other)
     if name in elsewhere and name not in known and (value in elsewhere[name] or not elsewhere[name]):
         if value != "false":
             yield Fault(pointer, option, _ELSEWHERE[other], move=other)
         return
-    right = _meant(option, known)
+    right = _meant_option(option, known)
     then = "only the exact spelling counts"
     yield Fault(pointer, option, then, whole.replace(option, right, 1) if right else None)
 
@@ -194,7 +196,7 @@ _ELSEWHERE = {
 }
 
 
-def _meant(option: str, known: Mapping[str, list[str]]) -> str | None:
+def _meant_option(option: str, known: Mapping[str, list[str]]) -> str | None:
     """The option as Argo CD reads it: the closest name, and the value in its right case; None if either is a guess."""
     name, _, value = (option if "=" in option else option.replace(":", "=", 1)).partition("=")
     lower = {known_name.lower(): known_name for known_name in known}
@@ -209,11 +211,11 @@ def _meant(option: str, known: Mapping[str, list[str]]) -> str | None:
     return f"{meant}={found}" if found else None
 
 
-def _word(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], then: str) -> Fault:
+def _word_fault(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], consequence: str) -> Fault:
     lower = {k.lower(): k for k in known}
     close = difflib.get_close_matches(word.lower().replace("-", ""), lower, 1, 0.75)
     right = str(marks.get(name)).replace(word, lower[close[0]], 1) if close else None
-    return Fault(_at(name), word, then, right)
+    return Fault(_annotation_pointer(name), word, consequence, right)
 
 
 def _words(text: Json) -> list[str]:
@@ -225,27 +227,27 @@ _MOST_WORDS = 100
 
 
 @cache
-def _options(table: str) -> Mapping[str, list[str]]:
+def _known_options(table: str) -> Mapping[str, list[str]]:
     """name -> the values that Argo CD reads for it; none for a word without a value."""
     found: dict[str, list[str]] = {}
-    for word in _table(table):
+    for word in _known_words(table):
         name, is_pair, value = word.partition("=")
         found.setdefault(name, []).extend([value] if is_pair else [])
     return found
 
 
-def _table(name: str) -> list[str]:
+def _known_words(name: str) -> list[str]:
     return load(__package__, "options.yaml")[name]  # type: ignore[no-any-return]
 
 
-def _at(annotation: str) -> str:
+def _annotation_pointer(annotation: str) -> str:
     return join_pointer("metadata", "annotations", annotation)
 
 
 def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
-    whose = str(id_) if id_ else f"Application {app.ref}"
+    subject = str(id_) if id_ else f"Application {app.ref}"
     return Finding(
-        message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {whose}: {fault.then}.',
+        message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {subject}: {fault.consequence}.',
         at=Location(app.ref, id_, fault.pointer),
         fixes=tuple(_fixes(app, id_, fault)),
     )
@@ -253,12 +255,12 @@ def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
 
 def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
     if fault.move:
-        yield _moved(app, fault)
-    if fault.right is None:
+        yield _move_fix(app, fault)
+    if fault.correction is None:
         return
-    operation: dict[str, Any] = {"op": "replace", "path": fault.pointer, "value": fault.right}
+    operation: dict[str, Any] = {"op": "replace", "path": fault.pointer, "value": fault.correction}
     yield Fix(
-        f'Write "{excerpt(fault.right, 80)}"',
+        f'Write "{excerpt(fault.correction, 80)}"',
         "manifest" if id_ else "application",
         str(id_) if id_ else application_place(app),
         Edit("json-patch", [operation]),
@@ -267,7 +269,7 @@ def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
     )
 
 
-def _moved(app: App, fault: Fault) -> Fix:
+def _move_fix(app: App, fault: Fault) -> Fix:
     """The fix that moves the word to its place; a person must decide which objects need one of theirs."""
     caveat = "it then takes effect for the whole application"
     if fault.move == "application-sync-options":

@@ -27,9 +27,9 @@ OPTION = "Validate=false"
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the Application, and one for each object with the option that another rule read."""
-    held = items(app.spec, "syncPolicy", "syncOptions")
-    if OPTION in held:
-        place = f"/spec/syncPolicy/syncOptions/{held.index(OPTION)}"
+    listed = items(app.spec, "syncPolicy", "syncOptions")
+    if OPTION in listed:
+        place = f"/spec/syncPolicy/syncOptions/{listed.index(OPTION)}"
         operations = [{"op": "test", "path": place, "value": OPTION}, {"op": "remove", "path": place}]
         yield Finding(
             message=f"Application {app.ref} is synced with {OPTION}: a misspelt field of any of its objects is dropped without a word.",

@@ -36,30 +36,30 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Application: the first such file, the others in its evidence."""
     if app.deleting:
         return
-    found = [each for each in _passed_over(app) if _PLACEHOLDER.search(each[1])]
+    found = [each for each in _optional_files(app) if _PLACEHOLDER.search(each[1])]
     if found:
-        yield _placeholder(app, found)
+        yield _placeholder_finding(app, found)
         return
-    for pointer, file, place in _passed_over(app):
-        others = fleet.derive(_named).get(place, {})
+    for pointer, file, place in _optional_files(app):
+        others = fleet.derive(_files_by_place).get(place, {})
         near = sorted(
             ((name, refs) for name, refs in others.items() if name != posixpath.basename(file)),
             key=lambda n: (-len(n[1]), n[0]),
         )
         own = others.get(posixpath.basename(file), ())
         if near and len(near[0][1]) > len(own) and app.ref not in near[0][1]:
-            yield _slip(app, pointer, file, *near[0])
+            yield _slip_finding(app, pointer, file, *near[0])
             return
 
 
-def _passed_over(app: App) -> Iterator[tuple[str, str, Place]]:
+def _optional_files(app: App) -> Iterator[tuple[str, str, Place]]:
     """(pointer, file, place) of each values file that may be missing."""
-    for pointer, file, place, ignored in _files(app):
+    for pointer, file, place, ignored in _values_files(app):
         if ignored:
             yield pointer, file, place
 
 
-def _files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
+def _values_files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
     """The same for all values files, with whether they may be missing. Patterns, addresses and files with Argo CD's own variables are left out."""
     several = bool(maps(app.spec, "sources"))
     refs = {text_at(s, "ref"): s for s in app.sources if text_at(s, "ref")}
@@ -69,13 +69,13 @@ def _files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
             at = "/spec/sourceHydrator/drySource"
         ignored = dig(source, "helm", "ignoreMissingValueFiles") is True
         for number, file in enumerate(texts(source.get("helm"), "valueFiles")):
-            where = _where(source, file, refs)
+            where = _repository_folder(source, file, refs)
             if where is not None:
                 name = re.sub(r"[-_.]", "", posixpath.basename(file).lower()).removesuffix("yaml").removesuffix("yml")
                 yield f"{at}/helm/valueFiles/{number}", file, (*where, name), ignored
 
 
-def _where(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, str] | None:
+def _repository_folder(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, str] | None:
     """The repository and the folder of a values file; None if they are unknown."""
     if "://" in file or any(mark in file for mark in "*?["):
         return None
@@ -92,18 +92,18 @@ def _where(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, 
     return bare_address(text_at(refs[name], "repoURL")), posixpath.normpath(posixpath.dirname(rest) or ".")
 
 
-def _named(fleet: Fleet) -> Mapping[Place, Mapping[str, Sequence[AppRef]]]:
+def _files_by_place(fleet: Fleet) -> Mapping[Place, Mapping[str, Sequence[AppRef]]]:
     """By place: the files that Applications name there, each with its Applications."""
     found: dict[Place, dict[str, list[AppRef]]] = defaultdict(lambda: defaultdict(list))
     for app in fleet.apps:
-        for _, file, place, _ in _files(app):
+        for _, file, place, _ in _values_files(app):
             refs = found[place][posixpath.basename(file)]
             if app.ref not in refs[-1:]:
                 refs.append(app.ref)
     return found
 
 
-def _placeholder(app: App, found: Sequence[tuple[str, str, Place]]) -> Finding:
+def _placeholder_finding(app: App, found: Sequence[tuple[str, str, Place]]) -> Finding:
     pointer, file, _ = found[0]
     owner = next((str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"), "")
     where = f"template of ApplicationSet {owner}" if owner else f"Application {app.ref}"
@@ -124,7 +124,7 @@ def _placeholder(app: App, found: Sequence[tuple[str, str, Place]]) -> Finding:
     )
 
 
-def _slip(app: App, pointer: str, file: str, other: str, refs: Sequence[AppRef]) -> Finding:
+def _slip_finding(app: App, pointer: str, file: str, other: str, refs: Sequence[AppRef]) -> Finding:
     meant = posixpath.join(posixpath.dirname(file), other)
     return Finding(
         message=f"Application {app.ref} names values file {excerpt(file, 120)}, others name {excerpt(other, 120)}; Argo CD passes over the one that is missing.",

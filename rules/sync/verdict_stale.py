@@ -34,81 +34,86 @@ _ENOUGH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Behind:
+class _OldStatus:
     """The age of an application's status, the key of its common cause, and the time of the newest comparison."""
 
     cause: str
     key: str
     newest: datetime
-    said: str = ""
+    sentence: str = ""
 
 
-def _compared(app: App) -> datetime | None:
+def _compared_at(app: App) -> datetime | None:
     """The time of the last comparison; None if Argo CD skips the application on purpose, or never compared it."""
     if app.deleting or SKIP_RECONCILE in annotations_of(app.brief):
         return None
     return parse_time(text_at(app.brief, "status", "reconciledAt"))
 
 
-def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
+def _old_statuses(fleet: Fleet) -> Mapping[AppRef, _OldStatus]:
     """The applications whose status is old."""
     by_cluster: dict[str, list[tuple[datetime, App]]] = defaultdict(list)
     for app in fleet.apps:
-        if (at := _compared(app)) is not None:
+        if (at := _compared_at(app)) is not None:
             by_cluster[app.cluster].append((at, app))
     now = max((app.observed_at for app in fleet.apps), default=None)
     newest = {cluster: max(at for at, _ in seen) for cluster, seen in by_cluster.items()}
     if now is None or not newest:
         return {}
-    found = dict(_unread(fleet, by_cluster, now))
+    found = dict(_unread_clusters(fleet, by_cluster, now))
     fresh = now - max(newest.values()) <= _FRESH
     everything = sum(len(seen) for seen in by_cluster.values()) >= _ENOUGH and now - max(newest.values()) > _DAY
     for cluster, seen in by_cluster.items():
         if everything:
-            fault = _Behind("controller", "controller", max(newest.values()))
+            fault = _OldStatus("controller", "controller", max(newest.values()))
             found.update((app.ref, fault) for _, app in seen)
         elif fresh and len(seen) >= _ENOUGH and now - newest[cluster] > _HOURS:
-            fault = _Behind("cluster", cluster, newest[cluster])
+            fault = _OldStatus("cluster", cluster, newest[cluster])
             found.update((app.ref, fault) for _, app in seen)
         elif sum(now - at <= _FRESH for at, _ in seen) >= _ENOUGH:
             late = ((at, app) for at, app in seen if now - at > _DAY)
-            found.update((app.ref, _Behind("application", str(app.ref), at)) for at, app in late)
+            found.update((app.ref, _OldStatus("application", str(app.ref), at)) for at, app in late)
     return found
 
 
-def _unread(
-    fleet: Fleet, seen: Mapping[str, Sequence[tuple[datetime, App]]], now: datetime
-) -> Iterator[tuple[AppRef, _Behind]]:
+def _unread_clusters(
+    fleet: Fleet, compared: Mapping[str, Sequence[tuple[datetime, App]]], now: datetime
+) -> Iterator[tuple[AppRef, _OldStatus]]:
     """The applications of clusters that Argo CD cannot read, or that no controller reports on, unless they show that themselves."""
     fault = {
         server: (fleet.connection(server), mapping(raw, "info", "cacheInfo")) for server, raw in fleet.clusters.items()
     }
-    asked = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in fault.items()}
-    fresh = any(at is not None and now - at <= _SILENT for at in asked.values())
-    for cluster, own in seen.items():
+    attempted = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in fault.items()}
+    fresh = any(at is not None and now - at <= _SILENT for at in attempted.values())
+    for cluster, own in compared.items():
         state, cache = fault.get(cluster, ({}, {}))
-        last = asked.get(cluster)
+        last = attempted.get(cluster)
         newest = parse_time(cache.get("lastCacheSyncTime")) or max(at for at, _ in own)
         if state.get("status") == "Failed":
-            cause, said = "unread", excerpt(text_at(state, "message"), 300)
-        elif cluster in fault and fresh and _silent(own, last, now) and not _skipped(fleet.clusters[cluster]):
-            cause, said = "shard", ""
+            cause, sentence = "unread", excerpt(text_at(state, "message"), 300)
+        elif (
+            cluster in fault
+            and fresh
+            and _is_controller_silent(own, last, now)
+            and not _is_skipped(fleet.clusters[cluster])
+        ):
+            cause, sentence = "shard", ""
             newest = last or max(at for at, _ in own)
         else:
             continue
         yield from (
-            (app.ref, _Behind(cause, cluster, newest, said))
+            (app.ref, _OldStatus(cause, cluster, newest, sentence))
             for _, app in own
             if app.sync_status != "Unknown" and app.desired_known
         )
 
 
-def _silent(own: Sequence[tuple[datetime, App]], last: datetime | None, now: datetime) -> bool:
+def _is_controller_silent(own: Sequence[tuple[datetime, App]], last: datetime | None, now: datetime) -> bool:
     """Whether neither a report on the cluster nor a comparison of one of its applications is recent."""
     return len(own) >= _ENOUGH and all(now - at > _SILENT for at in (*(at for at, _ in own), *filter(None, [last])))
 
 
-def _skipped(cluster: Object) -> bool:
+def _is_skipped(cluster: Object) -> bool:
     return SKIP_RECONCILE in mapping(cluster, "annotations")
 
 
@@ -118,14 +123,14 @@ _SILENT = timedelta(minutes=15)
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """One fact for each application with an old status."""
-    behind = fleet.derive(_behind).get(app.ref)
+    behind = fleet.derive(_old_statuses).get(app.ref)
     if behind is not None:
         data = {
             "cause": behind.cause,
             "cluster": app.cluster,
             "newest": behind.newest.isoformat(),
             "seen": app.observed_at.isoformat(),
-            "said": behind.said,
+            "said": behind.sentence,
         }
         yield Fact(f"{behind.cause} {behind.key}", app.ref, data)
 
@@ -144,11 +149,11 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         "unread": f"Argo CD cannot read cluster {data['cluster']}",
         "shard": f"No application controller has reported on cluster {data['cluster']} for more than {age_text(_SILENT)}",
     }[cause]
-    those = "its" if cause == "application" else f"the shown states of {count} applications"
-    what = "its shown state is" if cause == "application" else f"{those} are"
+    states = "its" if cause == "application" else f"the shown states of {count} applications"
+    what = "its shown state is" if cause == "application" else f"{states} are"
     if count == 1 and cause != "application":
         what = "the shown state of 1 application is"
-    so = (
+    consequence = (
         f"{what} of {newest:%Y-%m-%d %H:%M} UTC" if cause in ("controller", "cluster", "application") else f"{what} old"
     )
     compared = f"the newest status.reconciledAt is {newest:%Y-%m-%d %H:%M} UTC"
@@ -157,7 +162,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         "shard": f"what is known of it is of {newest:%Y-%m-%d %H:%M} UTC; those of other clusters are reported on",
     }.get(cause, compared)
     yield Finding(
-        message=f"{subject}, so {so}.",
+        message=f"{subject}, so {consequence}.",
         at=Location(facts[0].app),
         cause=cause,
         confidence="likely",

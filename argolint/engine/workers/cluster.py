@@ -65,22 +65,22 @@ _PLAIN = ("tcp", "ws")
 
 @dataclass
 class _Worker:
-    """A worker as the scheduler describes it. `heard`: when the description last changed; `well`: when it last took work, by our clock."""
+    """A worker as the scheduler describes it. `heard_at`: when the description last changed; `well`: when it last took work, by our clock."""
 
     seen: float
-    heard: float
+    heard_at: float
     well: float
     paused: bool = False
     able: bool = True
     chunks: dict[str, tuple[Chunk, Any]] = field(default_factory=dict)
 
-    def hear(self, about: Mapping[str, Any], now: float) -> None:
+    def update(self, about: Mapping[str, Any], now: float) -> None:
         """Take over the scheduler's description."""
         if self.seen != about["last_seen"]:
-            self.seen, self.heard = about["last_seen"], now
+            self.seen, self.heard_at = about["last_seen"], now
         self.paused = about["status"] != "running"
         self.well = self.well if self.paused else now
-        self.able = not self.paused and now - self.heard <= SILENCE_S
+        self.able = not self.paused and now - self.heard_at <= SILENCE_S
 
     @property
     def tried(self) -> bool:
@@ -171,10 +171,10 @@ class Cluster:
 
     def _equip(self, addresses: list[str], present: Mapping[str, Any]) -> None:
         """Send the fleet to these workers; leave out one that cannot look at anything, with a warning."""
-        said = answers_of(self._client, addresses, equip, self._spec, self._fleet)
+        answers = answers_of(self._client, addresses, equip, self._spec, self._fleet)
         now = time.monotonic()
         for address in addresses:
-            answer = said.get(address)
+            answer = answers.get(address)
             if isinstance(answer, bytes) and (refusal := decode(answer).refusal) is None:
                 self._workers[address] = _Worker(present[address]["last_seen"], now, now)
                 continue
@@ -204,8 +204,8 @@ class Cluster:
         for address in [a for a in self._workers if a not in present]:
             self._give_up(self._workers.pop(address), _ENDED)
         for address, worker in self._workers.items():
-            worker.hear(present[address], now)
-            if now - worker.heard > SILENCE_S:
+            worker.update(present[address], now)
+            if now - worker.heard_at > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was silent for {SILENCE_S:.0f} s")
             elif now - worker.well > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was paused for {SILENCE_S:.0f} s, as it is where memory runs out")
@@ -222,7 +222,7 @@ class Cluster:
             address, (why, hint) = next((a, w) for a, w in self._unfit.items() if a in present)
             raise ArgolintError(f"no Dask worker can look at anything; {address}: {why}", hint)
         elif now - self._staffed > SILENCE_S:
-            raise _none_works(present)
+            raise _no_worker_error(present)
 
     def _give_up(self, worker: _Worker, why: str) -> None:
         for chunk, future in worker.chunks.values():
@@ -231,7 +231,7 @@ class Cluster:
         worker.chunks.clear()
 
 
-def _none_works(present: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
+def _no_worker_error(present: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
     """The error if no worker took work for SILENCE_S, with what the scheduler reports."""
     paused = sum(about["status"] != "running" for about in present.values())
     if not present:
@@ -275,7 +275,7 @@ def answers_of(client: Client, workers: Sequence[str], function: Callable[..., A
         return {}
 
 
-def _share(server: Server, workers: int, threads: int) -> Server:
+def _worker_share(server: Server, workers: int, threads: int) -> Server:
     """The server's limits for one worker, with its share of the requests in flight."""
     pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
     return msgspec.structs.replace(server, rate=pace.rate, per_cluster=pace.per_cluster)
@@ -286,18 +286,18 @@ def in_cluster(
 ) -> Look:
     """A look on the workers of the Dask cluster whose scheduler has this address."""
     if importlib.util.find_spec("distributed") is None:
-        raise _not_installed()
+        raise _not_installed_error()
     require_encrypted("the Dask scheduler", address, insecure=insecure)
 
     def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
         with connected(address) as client:
-            there = known_workers(client)
-            if not there:
+            known = known_workers(client)
+            if not known:
                 raise ConnectError(f"the Dask cluster at {address} has no workers", "start some, and run again")
-            for worker in there:
+            for worker in known:
                 require_encrypted("a Dask worker", worker, insecure=insecure)
-            silent = require_versions(client, list(there))
-            able = len(there) - len(silent)
+            silent = require_versions(client, list(known))
+            able = len(known) - len(silent)
             pace = Pacing(plan.workers, server.per_cluster, server.rate) if server else Pacing(able)
             most = pace.shared_by(able)
             blob = packed(fleet)
@@ -305,7 +305,7 @@ def in_cluster(
                 versions(),
                 digest(blob),
                 rule_specs(plan),
-                server and _share(server, plan.workers, plan.workers // most),
+                server and _worker_share(server, plan.workers, plan.workers // most),
                 tuple(snapshots),
                 threads=1 if t.offline else plan.workers // most,
                 deep=plan.deep,
@@ -325,7 +325,7 @@ def connected(address: str) -> Iterator[Client]:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise _not_installed() from None
+        raise _not_installed_error() from None
     if not os.environ.get("ARGOLINT_TRACEBACK"):  # the report has what they log of lost workers
         for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -335,11 +335,11 @@ def connected(address: str) -> Iterator[Client]:
             importlib.import_module("dask").config.set(
                 {"distributed.client.preload": []}
             )  # the configuration may run code
-            client = _within(
+            client = _call_within(
                 1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             )
     except (queue.Empty, OSError, TimeoutError) as error:
-        raise _no_scheduler(address, error) from None
+        raise _no_scheduler_error(address, error) from None
     except (TypeError, ValueError, RuntimeError) as error:
         scheme, _, place = address.rpartition("://")
         hint = "TLS files are named in Dask's own configuration: distributed.comm.tls.ca-file and client.cert and key"
@@ -355,7 +355,7 @@ def connected(address: str) -> Iterator[Client]:
             client.close(timeout=2)
 
 
-def _no_scheduler(address: str, error: Exception) -> ConnectError:
+def _no_scheduler_error(address: str, error: Exception) -> ConnectError:
     """The error, depending on whether nothing listens there or something else does: distributed may report both late."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     try:
@@ -369,11 +369,11 @@ def _no_scheduler(address: str, error: Exception) -> ConnectError:
     )
 
 
-def _not_installed() -> UsageError:
+def _not_installed_error() -> UsageError:
     return UsageError("--dask needs the package distributed", for_extra("dask"))
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
+def _call_within(seconds: float, call: Callable[[], T]) -> T:
     """The result of the call. Raises queue.Empty after that time: distributed waits forever for a peer that accepts and stays silent."""
     done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
 

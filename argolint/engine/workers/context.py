@@ -11,7 +11,7 @@ import msgspec
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import Plan
-from argolint.engine.run import here, unread
+from argolint.engine.run import in_this_process, unread_result
 from argolint.errors import ArgolintError
 from argolint.model import Failure
 from argolint.model.results import AppResult
@@ -64,7 +64,7 @@ class Context:
             return msgspec.json.encode(Answer(refusal=(error.message, error.hint)))
         apps = [self.apps[name] for name in names]
         before = t.stats.requests, t.stats.bytes, t.stats.slowed
-        results = tuple(self.outgoing(list(here(t, self.fleet, self.plan, apps))))
+        results = tuple(self.outgoing(list(in_this_process(t, self.fleet, self.plan, apps))))
         now = t.stats.requests, t.stats.bytes, t.stats.slowed
         requests, size, slowed = (after - earlier for after, earlier in zip(now, before, strict=True))
         try:
@@ -78,5 +78,5 @@ class Context:
         except (ValueError, OverflowError, TypeError) as error:
             what = f"its result cannot be written as JSON: {type(error).__name__}"
             failure = Failure("worker", what, "look at it alone, without --processes and --dask", result.ref)
-            return unread(self.apps[str(result.ref)], failure)
+            return unread_result(self.apps[str(result.ref)], failure)
         return result

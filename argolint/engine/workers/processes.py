@@ -230,9 +230,9 @@ def _work(start: Start, pipe: socket.socket, inherited: tuple[socket.socket, ...
         end.close()  # otherwise a sibling would keep the parent's end open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides
     for name in ("SIGTERM", "SIGHUP"):
-        signal.signal(getattr(signal, name), lambda number, frame: _leave(128 + number))
+        signal.signal(getattr(signal, name), lambda number, frame: _exit_process(128 + number))
     speaking = threading.Lock()
-    threading.Thread(target=_beat, args=(pipe, speaking), daemon=True).start()
+    threading.Thread(target=_send_heartbeats, args=(pipe, speaking), daemon=True).start()
     code = 0
     try:
         context = start()
@@ -247,7 +247,7 @@ def _work(start: Start, pipe: socket.socket, inherited: tuple[socket.socket, ...
     except BaseException as error:
         code = 1
         _say(error)
-    _leave(code)
+    _exit_process(code)
 
 
 def _say(error: BaseException) -> None:
@@ -259,12 +259,12 @@ def _say(error: BaseException) -> None:
     sys.stderr.flush()
 
 
-def _leave(code: int) -> NoReturn:
+def _exit_process(code: int) -> NoReturn:
     clean_up()
     os._exit(code)
 
 
-def _beat(pipe: socket.socket, speaking: threading.Lock) -> None:
+def _send_heartbeats(pipe: socket.socket, speaking: threading.Lock) -> None:
     parent = os.getppid()
     while os.getppid() == parent:
         try:
@@ -273,7 +273,7 @@ def _beat(pipe: socket.socket, speaking: threading.Lock) -> None:
         except OSError:
             break
         time.sleep(BEAT_S)
-    _leave(0)
+    _exit_process(0)
 
 
 def _asked(pipe: socket.socket) -> tuple[str, ...] | None:

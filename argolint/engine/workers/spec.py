@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Severity
 from argolint.plugins import load_rules, providers
@@ -97,7 +97,7 @@ def plan_of(spec: Spec) -> Plan:
     missing = [rule.id for rule in spec.rules if rule.id not in known]
     if missing:
         raise ArgolintError(f"rule {missing[0]} is not installed", "install the same rule packages on every worker")
-    rules = (Chosen(known[r.id], converted(r.options, known[r.id].options), r.severity) for r in spec.rules)
+    rules = (ChosenRule(known[r.id], converted(r.options, known[r.id].options), r.severity) for r in spec.rules)
     return Plan(
         tuple(rules),
         workers=spec.threads,

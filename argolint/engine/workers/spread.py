@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from argolint.application.app import App
-from argolint.engine.run import unread
+from argolint.engine.run import unread_result
 from argolint.engine.workers.context import Answer
 from argolint.errors import ArgolintError
 from argolint.model import Failure
@@ -94,9 +94,11 @@ def spread(crew: Crew, workers: int, apps: Sequence[App], stats: Stats) -> Itera
                 elif len(chunk.names) == 1 and chunk.tries:
                     left.discard(chunk.names[0])
                     app = by_name[chunk.names[0]]
-                    yield unread(app, Failure("worker", f"{answer.why}, twice with this application", _HINT, app.ref))
+                    yield unread_result(
+                        app, Failure("worker", f"{answer.why}, twice with this application", _HINT, app.ref)
+                    )
                 else:
                     waiting.extend(chunk.halves())
     except ArgolintError as error:
         for name in sorted(left):
-            yield unread(by_name[name], Failure("worker", error.message, error.hint, by_name[name].ref))
+            yield unread_result(by_name[name], Failure("worker", error.message, error.hint, by_name[name].ref))

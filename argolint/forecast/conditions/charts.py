@@ -19,16 +19,20 @@ def _chart(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Live objects of the chart, from a release before `in`, that match one of `changes`."""
     kinds = {change["kind"] for change in args["changes"]}
     for r in app.resources:
-        if r.kind not in kinds or r.live is None or r.hook or not _older(r, args):
+        if r.kind not in kinds or r.live is None or r.hook or not _is_older(r, args):
             continue
-        fitting = [c for c in args["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_again(app, r, c)]
+        fitting = [
+            c
+            for c in args["changes"]
+            if c["kind"] == r.kind and _is_changed_object(r, c) and not _is_made_again(app, r, c)
+        ]
         if not fitting:
             continue
         hook = any(c.get("hook") for c in fitting)
         fields = {
             "object": str(r.id),
             "app": str(app.ref),
-            "what": _what(fitting),
+            "what": _object_texts(fitting),
             "then": "Argo CD deletes it and makes it again at each sync" if hook else _THEN,
             "delete": f"kubectl delete {kubectl_name(r.id)}",
             "keep": f"kubectl annotate {kubectl_name(r.id)} --overwrite {SYNC_OPTIONS}=Prune=false",
@@ -36,7 +40,7 @@ def _chart(app: App, world: World, args: Args) -> Iterator[Hit]:
         yield Hit(app.ref, r.id, fitting[0].get("at", ""), fields, (f"rendered by {_release(r)}",))
 
 
-def _made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
+def _is_made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
     """Whether a sync deletes and recreates the object anyway, so that no field change is refused."""
     force = all(has_sync_option(app.raw, r.desired, option) for option in ("Force=true", "Replace=true"))
     return force and "gone" not in change
@@ -45,7 +49,7 @@ def _made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
 _THEN = "a sync with prune deletes it, and what replaces it begins without its data"
 
 
-def _what(fitting: list[Mapping[str, Json]]) -> str:
+def _object_texts(fitting: list[Mapping[str, Json]]) -> str:
     if "gone" in fitting[0]:
         return "makes a hook of" if fitting[0].get("hook") else "no longer renders"
     return enumerated(list(dict.fromkeys(str(c["at"]).split("/")[2] for c in fitting)))
@@ -56,13 +60,13 @@ def _release(r: Resource) -> str:
     return labels.get("helm.sh/chart") or labels.get("chart") or ""
 
 
-def _older(r: Resource, args: Args) -> bool:
+def _is_older(r: Resource, args: Args) -> bool:
     name, _, version = _release(r).partition(f"{args['chart']}-")
     release = parse_version(version)
     return not name and release is not None and release < args["in"]
 
 
-def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
+def _is_changed_object(r: Resource, change: Mapping[str, Json]) -> bool:
     """True if the object has the old value of the chart and not yet the new one."""
     if "gone" in change:
         return matches(str(change["gone"]), r.name)
@@ -76,10 +80,10 @@ def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
 
 def _reads(app: App, world: World, args: Args) -> bool:
     kinds = {change["kind"] for change in args["changes"]}
-    return _helm(app) and any(row.kind in kinds for row in app.rows)
+    return _is_helm(app) and any(row.kind in kinds for row in app.rows)
 
 
-def _helm(app: App) -> bool:
+def _is_helm(app: App) -> bool:
     """Whether a chart may be in it: Kustomize and plugins can inflate charts, too."""
     types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
     return any(kind != "Directory" for kind in types)

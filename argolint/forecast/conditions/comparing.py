@@ -16,7 +16,7 @@ from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
 from argolint.patterns import regex
-from argolint.proof.syncs import compared
+from argolint.proof.syncs import shown_differences
 from argolint.redaction import excerpt
 from argolint.values import at_and_above, below, join_pointer, maps, split_pointer, text_at
 from argolint.values.kubernetes import is_secret
@@ -51,7 +51,7 @@ def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
     if not app.read or not app.desired_known:
         return
     for r in app.resources:
-        comes, goes, _ = app.derive(_pointers, world, r.key) if _differs(r) else _NOTHING
+        comes, goes, _ = app.derive(_pointers, world, r.key) if _is_different(r) else _NOTHING
         pointers = comes if way == "comes" else goes
         if not pointers:
             continue
@@ -64,13 +64,15 @@ def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
                 "object": str(r.id),
                 "app": str(app.ref),
                 "at": place or "several places",
-                "also": ", with which the application turns Synced" if way == "goes" and _last(app, world) else "",
+                "also": ", with which the application turns Synced"
+                if way == "goes" and _applied_last(app, world)
+                else "",
             },
             tuple(f"{p} {'differs' if way == 'comes' else 'no longer differs'}" for p in pointers[:8]),
         )
 
 
-def _differs(r: Resource) -> bool:
+def _is_different(r: Resource) -> bool:
     """A cheap test on the raw object, before it is decoded."""
     return not (r.hook or is_secret(r.id) or r.missing or r.extra) and r.compared
 
@@ -92,7 +94,7 @@ def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
     now, then = strategy_of(app.raw, r.desired, fleet.version), strategy_of(app.raw, r.desired, after.version)
     if now is then and rules == rules_of(app.raw, fleet.settings, fleet.version):
         return (), (), tuple(change.pointer for change in r.changes)
-    today = compared(r, r.live, r.desired, app, fleet)
+    today = shown_differences(r, r.live, r.desired, app, fleet)
     if today is None:
         return (), (), tuple(change.pointer for change in r.changes)
     strategy = Strategy.SERVER_SIDE if today.server_side else then
@@ -124,12 +126,12 @@ def _common(pointers: tuple[str, ...]) -> str:
     return join_pointer(*shared)
 
 
-def _last(app: App, world: World) -> bool:
+def _applied_last(app: App, world: World) -> bool:
     """Whether the application has no other difference left."""
     for r in app.resources:
         if r.status != "OutOfSync":
             continue
-        if not _differs(r):
+        if not _is_different(r):
             return False
         comes, _, stays = app.derive(_pointers, world, r.key)
         if comes or stays:

@@ -12,7 +12,7 @@ from argolint.model import Json
 Args = Mapping[str, Json]
 
 
-def _never(app: App, world: World, args: Args) -> bool:
+def _reads_nothing(app: App, world: World, args: Args) -> bool:
     return False
 
 
@@ -22,5 +22,5 @@ class Condition:
 
     of_app: Callable[[App, World, Args], Iterator[Hit]] | None = None
     of_fleet: Callable[[World, Args], Iterator[Hit]] | None = None
-    reads: Callable[[App, World, Args], bool] = _never
+    reads: Callable[[App, World, Args], bool] = _reads_nothing
     needs: tuple[str, ...] = ()

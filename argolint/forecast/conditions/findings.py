@@ -32,7 +32,7 @@ def _reads(app: App, world: World, args: Args) -> bool:
     return any(r.reads is not None and r.reads(app, world.fleet, r.default_options) for r in _rules(args))
 
 
-def _ends(app: App, world: World, args: Args) -> Iterator[Hit]:
+def _ended_findings(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Findings of the rules `value` that exist now and would not with the next version's tracking."""
     if not _changes(world) or app.deleting:
         return
@@ -47,4 +47,6 @@ def _ends(app: App, world: World, args: Args) -> Iterator[Hit]:
                 yield Hit(app.ref, f.at.resource, f.at.pointer, fields, (f"today: {f.message}",))
 
 
-CONDITIONS: Mapping[str, Condition] = {"finding-ends": Condition(of_app=_ends, reads=_reads, needs=("settings",))}
+CONDITIONS: Mapping[str, Condition] = {
+    "finding-ends": Condition(of_app=_ended_findings, reads=_reads, needs=("settings",))
+}

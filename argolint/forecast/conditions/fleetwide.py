@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint.application.application_sets import UNSEEN_POLICY, generators, made, preserves, set_id, speaker
+from argolint.application.application_sets import (
+    UNSEEN_POLICY,
+    generators,
+    owned_applications,
+    preserves,
+    reporting_ref,
+    set_id,
+)
 from argolint.application.fleet import Fleet
 from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
@@ -28,14 +35,14 @@ def _cluster_label(world: World, args: Args) -> Iterator[Hit]:
     """Sets whose cluster generator selects the label `value` in its old form, `1.34`."""
     fleet = world.fleet
     for raw in fleet.application_sets:
-        own = made(fleet, raw)
+        own = owned_applications(fleet, raw)
         for place, generator, _ in generators(raw.get("spec")):
             for pointer, label, value in _selected(generator):
-                if label != args["value"] or not _plain(value):
+                if label != args["value"] or not _is_plain(value):
                     continue
-                fate, severity = _fate(world, raw, len(own))
+                fate, severity = _effect_on_applications(world, raw, len(own))
                 yield Hit(
-                    speaker(fleet, raw),
+                    reporting_ref(fleet, raw),
                     set_id(fleet, raw),
                     place + pointer,
                     {
@@ -55,7 +62,7 @@ def _unseen_policy(world: World) -> tuple[str, ...]:
     return () if world.sets.policy is not None else (UNSEEN_POLICY,)
 
 
-def _plain(value: str) -> bool:
+def _is_plain(value: str) -> bool:
     return not value.startswith("v") and value.count(".") == 1 and parse_version(value) is not None
 
 
@@ -69,7 +76,7 @@ def _versions(fleet: Fleet, value: str) -> Iterator[str]:
             yield "v" + ".".join(map(str, exact))
 
 
-def _fate(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
+def _effect_on_applications(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
     """The effect on the Applications of a set that no longer selects anything, and its severity if it is not the worst."""
     count = f"its {made} Applications" if made != 1 else "its Application"
     if not world.sets.deletes(raw):
@@ -89,12 +96,12 @@ def _nested_selector(world: World, args: Args) -> Iterator[Hit]:
             if depth >= 2 and generator.get("selector"):
                 own = set_id(world.fleet, raw)
                 yield Hit(
-                    speaker(world.fleet, raw),
+                    reporting_ref(world.fleet, raw),
                     own,
                     f"{place}/selector",
                     {"object": str(own), "at": f"{place}/selector"},
                     (),
-                    tuple(Related(app.ref, None, "", "dependent") for app in made(world.fleet, raw)),
+                    tuple(Related(app.ref, None, "", "dependent") for app in owned_applications(world.fleet, raw)),
                 )
 
 
@@ -120,8 +127,8 @@ def _role(world: World, args: Args) -> Iterator[Hit]:
         for index, role in enumerate(maps(raw, "spec", "roles")):
             lines = [line for line in map(_policy, items(role, "policies")) if line]
             (has, has_action), (lacks, lacks_action) = (args[key].split(", ") for key in ("grants", "lacks"))
-            granted = [line for line in lines if line[0] == has and _acts(line[1], has_action)]
-            if not granted or any(line[0] in (lacks, "*") and _acts(line[1], lacks_action) for line in lines):
+            granted = [line for line in lines if line[0] == has and _matches_action(line[1], has_action)]
+            if not granted or any(line[0] in (lacks, "*") and _matches_action(line[1], lacks_action) for line in lines):
                 continue
             own = ResourceId("argoproj.io", "AppProject", world.fleet.control_plane, name, "v1alpha1")
             fields = {"object": str(own), "project": name, "role": text_at(role, "name"), "subject": granted[0][2]}
@@ -138,7 +145,7 @@ def _policy(line: Json) -> tuple[str, str, str] | None:
     return None
 
 
-def _acts(pattern: str, action: str) -> bool:
+def _matches_action(pattern: str, action: str) -> bool:
     """Whether a policy's action matches this one (Argo CD's glob)."""
     return pattern in ("*", action)
 

@@ -24,7 +24,7 @@ Verdict = tuple[str, str]
 """A health status and its message."""
 
 
-def _worse(one: str, other: str) -> bool:
+def _is_worse(one: str, other: str) -> bool:
     return _ORDER.index(one) > _ORDER.index(other) if {one, other} <= set(_ORDER) else False
 
 
@@ -33,12 +33,12 @@ def _missing(app: App, world: World, args: Args) -> Iterator[Hit]:
     if app.health.status != "Missing":
         return
     own = [r for r in app.resources if not r.hook]
-    there = [r for r in own if not _gone(app, r)]
-    if not there or len(there) == len(own):
+    present = [r for r in own if not _is_gone(app, r)]
+    if not present or len(present) == len(own):
         return
-    states = [r.health.status for r in there if not _ignored(r)]
+    states = [r.health.status for r in present if not _is_ignored(r)]
     worst = max(("Healthy", *(s for s in states if s in _ORDER and s != "Missing")), key=_ORDER.index)
-    lacking = [r.id for r in own if r not in there]
+    lacking = [r.id for r in own if r not in present]
     yield Hit(
         app.ref,
         None,
@@ -48,13 +48,13 @@ def _missing(app: App, world: World, args: Args) -> Iterator[Hit]:
     )
 
 
-def _gone(app: App, r: Resource) -> bool:
+def _is_gone(app: App, r: Resource) -> bool:
     if r.live_known:
         return r.missing or r.live is None
     return r.health.status == "Missing" or (r.status == "OutOfSync" and not r.health.status and not app.read)
 
 
-def _ignored(r: Resource) -> bool:
+def _is_ignored(r: Resource) -> bool:
     return annotations_of(r.live).get(_IGNORE) == "true"
 
 
@@ -71,12 +71,12 @@ def _checked(
         if dig(world.fleet.overrides, f"{group}/{kind}", "health.lua"):
             return  # the user's own check remains
         for r in app.of_kind(kind, group):
-            if r.live is None or r.hook or _ignored(r) or dig(r.live, "metadata", "deletionTimestamp"):
+            if r.live is None or r.hook or _is_ignored(r) or dig(r.live, "metadata", "deletionTimestamp"):
                 continue
             (now, _), (then, why) = before(r.live), after(r.live)
             if now == then or now not in ("", r.health.status or now):
                 continue
-            fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _with_it(app, then)}
+            fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _consequence(app, then)}
             yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else ())
 
     def reads(app: App, world: World, args: Args) -> bool:
@@ -85,8 +85,8 @@ def _checked(
     return Condition(of_app=holds, reads=reads)
 
 
-def _with_it(app: App, then: str) -> str:
-    worse = _worse(then, app.health.status)
+def _consequence(app: App, then: str) -> str:
+    worse = _is_worse(then, app.health.status)
     return f", and with it the application, which is {app.health.status} today" if worse else ""
 
 
@@ -121,7 +121,7 @@ def _degraded(condition: Object, reasons: frozenset[tuple[str, str]]) -> bool:
     return (text_at(condition, "type"), text_at(condition, "reason")) in reasons
 
 
-def _scales(condition: Object) -> bool:
+def _is_scaling(condition: Object) -> bool:
     return condition.get("type") in ("AbleToScale", "ScalingLimited") and condition.get("status") == "True"
 
 
@@ -130,7 +130,7 @@ def _autoscaler_before(live: Object) -> Verdict:
     for c in _autoscaler(live):
         if _degraded(c, _OLD_REASONS):
             return "Degraded", text_at(c, "message")
-        if _scales(c):
+        if _is_scaling(c):
             return "Healthy", text_at(c, "message")
     return "Progressing", ""
 
@@ -138,7 +138,7 @@ def _autoscaler_before(live: Object) -> Verdict:
 def _autoscaler_after(live: Object) -> Verdict:
     """All conditions are checked for errors first."""
     conditions = _autoscaler(live)
-    for status, holds in (("Degraded", lambda c: _degraded(c, _NEW_REASONS)), ("Healthy", _scales)):
+    for status, holds in (("Degraded", lambda c: _degraded(c, _NEW_REASONS)), ("Healthy", _is_scaling)):
         for c in conditions:
             if holds(c):
                 return status, text_at(c, "message")
@@ -167,14 +167,14 @@ def _new_check(app: App, world: World, args: Args) -> Iterator[Hit]:
     conditions and `none` if there are none. A list with an older observed generation does not count.
     """
     for r in app.resources:
-        if r.group != args["group"] or r.kind not in args["kinds"] or r.live is None or r.hook or _ignored(r):
+        if r.group != args["group"] or r.kind not in args["kinds"] or r.live is None or r.hook or _is_ignored(r):
             continue
         if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
             continue  # already checked, by the user's own check or another one
         then, why = judged(r.live, args)
         if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
             continue
-        also = _with_it(app, then)
+        also = _consequence(app, then)
         fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": also, "kind": r.kind}
         severity: Severity | None = "warning" if then == "Degraded" else None
         yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else (), severity=severity)
@@ -182,7 +182,7 @@ def _new_check(app: App, world: World, args: Args) -> Iterator[Hit]:
 
 def judged(live: Object, check: Args) -> Verdict:
     """The result of a check of conditions for an object."""
-    found = [conditions for conditions in _lists(live, check["at"]) if _observed(live, conditions)]
+    found = [conditions for conditions in _lists(live, check["at"]) if _is_observed(live, conditions)]
     for conditions in found:
         for rule in check["rules"]:
             for c in conditions:
@@ -201,7 +201,7 @@ def _lists(live: Object, pattern: str) -> Iterator[Sequence[Object]]:
         yield maps(item, *tail.split("/"))
 
 
-def _observed(live: Object, conditions: Sequence[Object]) -> bool:
+def _is_observed(live: Object, conditions: Sequence[Object]) -> bool:
     now = dig(live, "metadata", "generation")
     return now is None or all(c.get("observedGeneration") in (None, now) for c in conditions)
 
@@ -216,14 +216,14 @@ def _reads_kinds(app: App, world: World, args: Args) -> bool:
     return any(row.group == args["group"] and row.kind in args["kinds"] for row in app.rows)
 
 
-def _check_comes(app: App, world: World, args: Args) -> Iterator[Hit]:
+def _coming_check(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Live objects of `kinds` (globs, by globs of groups) without a health check whose conditions do not say that they are ready.
 
     The result of the new check is not computed: one hit per kind.
     """
     found: dict[tuple[str, str], list[Resource]] = {}
     for r in app.resources:
-        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, args) or _ignored(r):
+        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, args) or _is_ignored(r):
             continue
         if not (_ready(r.live) or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua")):
             found.setdefault((r.group, r.kind), []).append(r)
@@ -238,12 +238,12 @@ def _check_comes(app: App, world: World, args: Args) -> Iterator[Hit]:
             if others
             else "none of its conditions says that it is",
         }
-        said = tuple(
+        conditions = tuple(
             f"condition {text_at(c, 'type')} is {text_at(c, 'status')}: {excerpt(text_at(c, 'message'), 200)}"
             for c in maps(first.live, "status", "conditions")[:3]
         )
         yield Hit(
-            app.ref, first.id, "/status", fields, said, tuple(Related(app.ref, r.id, "", "other") for r in others)
+            app.ref, first.id, "/status", fields, conditions, tuple(Related(app.ref, r.id, "", "other") for r in others)
         )
 
 
@@ -252,8 +252,8 @@ _WELL = frozenset("Ready Available Healthy Accepted Synced Programmed Establishe
 
 def _ready(live: Object | None) -> bool:
     """Whether the usual ready conditions are all true."""
-    said = [c.get("status") for c in maps(live, "status", "conditions") if c.get("type") in _WELL]
-    return bool(said) and all(status == "True" for status in said)
+    statuses = [c.get("status") for c in maps(live, "status", "conditions") if c.get("type") in _WELL]
+    return bool(statuses) and all(status == "True" for status in statuses)
 
 
 def _of_kinds(group: str, kind: str, args: Args) -> bool:
@@ -265,7 +265,7 @@ def _reads_any(app: App, world: World, args: Args) -> bool:
 
 
 CONDITIONS: Mapping[str, Condition] = {
-    "health-check-comes": Condition(of_app=_check_comes, reads=_reads_any),
+    "health-check-comes": Condition(of_app=_coming_check, reads=_reads_any),
     "missing-in-part": Condition(of_app=_missing, reads=_reads_missing),
     "autoscaler-health": _checked("autoscaling", "HorizontalPodAutoscaler", _autoscaler_before, _autoscaler_after),
     "new-health-check": Condition(of_app=_new_check, reads=_reads_kinds),

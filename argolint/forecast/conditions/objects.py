@@ -89,8 +89,10 @@ def _is(value: Json, args: Args) -> bool:
 
 
 def _hit(app: App, r: Resource, pointer: str, value: Json) -> Hit:
-    said = value if isinstance(value, str | int | bool) else ""
-    return Hit(app.ref, r.id, pointer, {"object": str(r.id), "app": str(app.ref), "value": str(said), "at": pointer})
+    shown_value = value if isinstance(value, str | int | bool) else ""
+    return Hit(
+        app.ref, r.id, pointer, {"object": str(r.id), "app": str(app.ref), "value": str(shown_value), "at": pointer}
+    )
 
 
 def _source(app: App, world: World, args: Args) -> Iterator[Hit]:

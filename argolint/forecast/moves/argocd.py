@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.forecast.moves.owners import objects_of
-from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.plan import Step, move_finding
 from argolint.forecast.moves.steps import creation, deletion_suffix, release, remove_from_git, resume_automation
 from argolint.model import Finding
 from argolint.values import sh, text_at
@@ -17,7 +17,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     destination = (text_at(app.spec, "destination", "server"), text_at(app.spec, "destination", "name"))
     if destination in ((IN_CLUSTER, ""), ("", "in-cluster")):
         message = f"{app.ref} deploys to the cluster of its own Argo CD; one that runs elsewhere must name that cluster's address."
-        yield found("other-api-server", app, message)
+        yield move_finding("other-api-server", app, message)
 
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import objects_of, project_allows
-from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.plan import Step, move_finding
 from argolint.forecast.moves.steps import creation, resume_automation
 from argolint.model import Finding, Related
 from argolint.values import enumerated, sh, text_at
@@ -17,15 +17,15 @@ from argolint.values import enumerated, sh, text_at
 def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     server = server_of(fleet, target)
     if server is None:
-        yield found("target-unknown", app, f"Argo CD knows no cluster {target}, or the account may not see it.")
+        yield move_finding("target-unknown", app, f"Argo CD knows no cluster {target}, or the account may not see it.")
         return
     owner = maker_or_name(app, fleet)
     if owner is not None:
         name = text_at(owner, "metadata", "name")
         message = f"ApplicationSet {name} makes {app.ref} again when it is deleted; give the set an element for {target} instead."
-        yield found("set-makes-it-again", app, message)
+        yield move_finding("set-makes-it-again", app, message)
     if server == app.cluster:
-        yield found("same-place", app, f"{app.ref} deploys to {target} already.")
+        yield move_finding("same-place", app, f"{app.ref} deploys to {target} already.")
         return
     destination = {"server": server, "namespace": app.destination_namespace}
     yield from project_allows(app, fleet, app.ref.project, destination)
@@ -34,11 +34,13 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     lacking = sorted(gk for gk in wanted if not fleet.served_versions(server, *gk))
     if lacking:
         kinds = enumerated([f"{group}/{kind}" if group else kind for group, kind in lacking])
-        yield found("kinds-not-served", app, f"Cluster {target} does not serve {kinds}, which {app.ref} deploys.")
+        yield move_finding(
+            "kinds-not-served", app, f"Cluster {target} does not serve {kinds}, which {app.ref} deploys."
+        )
     claims = [r for r in objects_of(app) if r.kind in ("PersistentVolumeClaim", "StatefulSet")]
     if claims:
         message = f"The volumes of {enumerated([str(r.id) for r in claims])} stay on the old cluster; their data must be copied."
-        yield found("data-stays", app, message, related=tuple(Related(app.ref, r.id) for r in claims))
+        yield move_finding("data-stays", app, message, related=tuple(Related(app.ref, r.id) for r in claims))
 
 
 def server_of(fleet: Fleet, name: str) -> str | None:

@@ -9,7 +9,7 @@ from argolint.application.app import App
 from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import parent_of
-from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.plan import Step, move_finding
 from argolint.model import Finding, Object
 from argolint.patterns import regex
 from argolint.values import dig, same_repository, sh, text_at
@@ -19,7 +19,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     raw = named_set(fleet, app, target)
     if raw is None:
         message = f"There is no ApplicationSet {target} in {app.ref.namespace}, or the account may not see it."
-        yield found("target-unknown", app, message)
+        yield move_finding("target-unknown", app, message)
         return
     differing = []
     for at, wanted in _TEMPLATED:
@@ -31,10 +31,10 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
         wanted, template, have = differing[0]
         more = f", and {len(differing) - 1} more fields differ" if differing[1:] else ""
         message = f"ApplicationSet {target} cannot render {app.ref}: its template says {template} for the {wanted}, the application {have or 'nothing'}{more}."
-        yield found("template-differs", app, message)
+        yield move_finding("template-differs", app, message)
     owner = maker_or_name(app, fleet)
     if owner is not None and text_at(owner, "metadata", "name") == text_at(raw, "metadata", "name"):
-        yield found("same-place", app, f"ApplicationSet {target} has made {app.ref} already.")
+        yield move_finding("same-place", app, f"ApplicationSet {target} has made {app.ref} already.")
 
 
 _TEMPLATED = (

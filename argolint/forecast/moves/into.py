@@ -7,25 +7,27 @@ from collections.abc import Iterator
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import objects_of, project_allows, release_names
-from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.plan import Step, move_finding
 from argolint.forecast.moves.steps import release, remove_from_git, take_over
 from argolint.model import Edit, Finding, Fix
 from argolint.values import sh
 
 
 def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
-    other = named(fleet, target)
+    other = application_named(fleet, target)
     if other is None:
-        yield found("target-unknown", app, f"There is no application {target}, or the account may not see it.")
+        yield move_finding("target-unknown", app, f"There is no application {target}, or the account may not see it.")
         return
     if other.ref == app.ref:
-        yield found("same-place", app, f"{app.ref} is the application itself.")
+        yield move_finding("same-place", app, f"{app.ref} is the application itself.")
         return
     if other.deleting:
-        yield found("application-deleting", app, f"{other.ref} is being deleted, and would delete what it takes over.")
+        yield move_finding(
+            "application-deleting", app, f"{other.ref} is being deleted, and would delete what it takes over."
+        )
     if other.cluster != app.cluster:
         message = f"{other.ref} deploys to another cluster ({other.cluster}) than {app.ref} ({app.cluster})."
-        yield found("other-cluster", app, message)
+        yield move_finding("other-cluster", app, message)
     yield from project_allows(app, fleet, other.ref.project, app.spec.get("destination") or {})
     implied = [r for r in objects_of(app) if r.namespace and r.namespace == app.destination_namespace]
     if implied and other.destination_namespace != app.destination_namespace:
@@ -39,16 +41,16 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
             f"the manifests of {app.ref}",
             Edit("yaml", f"metadata:\n  namespace: {app.destination_namespace}\n"),
         )
-        yield found("namespace-differs", app, message, fixes=(write,))
+        yield move_finding("namespace-differs", app, message, fixes=(write,))
 
 
-def named(fleet: Fleet, name: str) -> App | None:
+def application_named(fleet: Fleet, name: str) -> App | None:
     namespace, _, short = name.rpartition("/")
     return fleet.app(short, namespace)
 
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
-    other = named(fleet, target)
+    other = application_named(fleet, target)
     assert other is not None
     new = f"{other.ref.namespace}/{other.name}"
     yield from release(app, fleet)
@@ -59,10 +61,10 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"argocd app diff {sh(new)} --refresh\n# of the objects that move it may show the tracking annotation or label, and nothing else",
     )
     yield from take_over(app, other, fleet, new, other.instance)
-    yield from _away_into(app, fleet, new)
+    yield from _steps_into(app, fleet, new)
 
 
-def _away_into(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
+def _steps_into(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
     yield from remove_from_git(app, fleet)
     old = f"{app.ref.namespace}/{app.name}"
     yield Step(

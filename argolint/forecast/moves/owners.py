@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.permissions import is_widened, permits_destination
 from argolint.application.resource import Resource
-from argolint.forecast.moves.plan import found
+from argolint.forecast.moves.plan import move_finding
 from argolint.model import Finding, Object
 from argolint.values import dig, maps, text_at
 
@@ -41,4 +41,4 @@ def project_allows(app: App, fleet: Fleet, project: str, destination: Object) ->
         return
     server, namespace = text_at(destination, "server") or app.cluster, text_at(destination, "namespace")
     message = f"Project {project} does not allow {server}, namespace {namespace or 'none'}, as a destination."
-    yield found("project-forbids", app, message)
+    yield move_finding("project-forbids", app, message)

@@ -49,7 +49,7 @@ class Plan:
     findings: tuple[Finding, ...] = field(default_factory=tuple)
 
 
-def found(cause: str, app: App, message: str, at: ResourceId | None = None, **more: Any) -> Finding:
+def move_finding(cause: str, app: App, message: str, at: ResourceId | None = None, **more: Any) -> Finding:
     """A finding of this move; `more`: further fields of it."""
     severity = _SEVERITY[EFFECT[cause]]
     return Finding(message, Location(app.ref, at), cause=cause, severity=severity, rule=RULE, family=FAMILY, **more)

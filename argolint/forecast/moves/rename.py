@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import release_names
-from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.plan import Step, move_finding
 from argolint.forecast.moves.steps import creation, delete_old, release, take_over
 from argolint.model import Edit, Finding, Fix
 from argolint.values import sh
@@ -16,7 +16,7 @@ from argolint.values import sh
 def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     if fleet.app(target, app.ref.namespace) is not None:
         message = f"There is an application {app.ref.namespace}/{target} already; `--to {target}` moves into it."
-        yield found("name-taken", app, message)
+        yield move_finding("name-taken", app, message)
     for pointer, _ in release_names(app):
         message = f"The Helm release of {app.ref} is called as the application is, so a new name makes new objects and leaves the old ones."
         keep = Fix(
@@ -25,7 +25,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
             f"{pointer}/helm/releaseName of the new application",
             Edit("yaml", f"helm:\n  releaseName: {app.name}\n"),
         )
-        yield found("release-name", app, message, fixes=(keep,))
+        yield move_finding("release-name", app, message, fixes=(keep,))
         return
 
 

@@ -30,14 +30,14 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
     """The summary, then the line with all counts. `on_screen`: the causes shown above it."""
     shown = [f for f in report.findings if f.suppressed is None]
     if len(shown) >= _WORTH_A_SUMMARY and report.causes and not report.gate:
-        yield from wrapped(_fine(report, shown, on_screen), style)
+        yield from wrapped(_fine_text(report, shown, on_screen), style)
         yield from wrapped(f"families    {_families(shown)}", style, hang=" " * 12)
         name = named(report)
         for place, (_, group) in enumerate(on_screen[:_STARTS]):
             lead = f"{paint('start here', style, bold=True)}  " if place == 0 else " " * 12
             yield from cut(wrapped(_start(group, name, style), style, lead, " " * 12), 1, style)
         first = on_screen[0][1][0] if on_screen else worst_first(report)[0]
-        yield from _next(first, style)
+        yield from _next_steps(first, style)
     if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
         yield from wrapped(paint(UNVERIFIED, style, dim=True), style)
     yield from _servers(report, style)
@@ -115,7 +115,7 @@ def statistics(findings: Sequence[ReportedFinding], style: Style) -> Iterator[st
         yield f"{rule:{width}}  {errors:6}  {warnings:8}  {infos:4}  {apps:12}"
 
 
-def _fine(report: Report, findings: Sequence[ReportedFinding], on_screen: Sequence[Group]) -> str:
+def _fine_text(report: Report, findings: Sequence[ReportedFinding], on_screen: Sequence[Group]) -> str:
     errors = [f for f in findings if f.severity == "error"]
     root = roots(report.findings)
     causes = len({root[identity(f)] for f in errors})
@@ -145,7 +145,7 @@ def _families(findings: Sequence[ReportedFinding]) -> str:
     return ", ".join(words)
 
 
-def _next(first: ReportedFinding, style: Style) -> Iterator[str]:
+def _next_steps(first: ReportedFinding, style: Style) -> Iterator[str]:
     """The commands to go on with; they are not wrapped."""
     again = f"{style.again} " if style.again else "add "
     steps = [

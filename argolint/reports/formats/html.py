@@ -20,7 +20,7 @@ import msgspec
 
 from argolint.model import SEVERITIES
 from argolint.model.fingerprint import Identity
-from argolint.reports.causes import identity, with_causes, worst_first, worth
+from argolint.reports.causes import cause_order, identity, with_causes, worst_first
 from argolint.reports.document import (
     ADDRESS,
     Point,
@@ -269,7 +269,7 @@ def _roots(report: Report) -> Iterator[dict[str, Any]]:
     alone = {f.fingerprint: f for f in report.findings}
     found = [(c, known.get((c.server, c.fingerprint)) if c.server else alone.get(c.fingerprint)) for c in report.causes]
     causes = [(cause, own) for cause, own in found if cause.findings > 1 or own is None]
-    for cause, own in sorted(causes, key=lambda one: worth(one[0]))[:_ROOTS]:
+    for cause, own in sorted(causes, key=lambda one: cause_order(one[0]))[:_ROOTS]:
         link = link_of(own) if own is not None else ""
         about = {name: getattr(cause, name) for name in ("title", "severity", "findings", "apps")}
         yield {**about, "link": link}

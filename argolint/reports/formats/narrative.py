@@ -21,8 +21,8 @@ def render(why: Why, style: Style) -> str:
     lines = [
         f"{paint(app_name(why.app), style, bold=True)}  {why.sync or 'no sync status'}, {why.health or 'no health'}  {paint(f'({why.automation})', style, dim=True)}",
         *(line for origin in why.desired_from for line in _origin(origin, style)),
-        *_said("live on", why.cluster, style),
-        *_said("last sync", why.last_sync, style),
+        *_text_lines("live on", why.cluster, style),
+        *_text_lines("last sync", why.last_sync, style),
     ]
     for number, links in enumerate(_by_reason(why.chain), 1):
         lines += ["", *_links(links, number, style)]
@@ -36,7 +36,7 @@ def render(why: Why, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _said(word: str, text: str, style: Style) -> Iterator[str]:
+def _text_lines(word: str, text: str, style: Style) -> Iterator[str]:
     label = f"  {word:{_WIDTH}}"
     yield from wrapped(f"{label}{text}", style, hang=" " * len(label))
 
@@ -58,9 +58,9 @@ def _steps(why: Why, style: Style) -> Iterator[str]:
 def _origin(origin: Origin, style: Style) -> Iterator[str]:
     what = " ".join(filter(None, (origin.chart and f"chart {origin.chart}", origin.path and f"path {origin.path}")))
     at = f"{origin.revision[:12]} ({origin.target})" if origin.revision else f"{origin.target}, not resolved"
-    yield from _said("desired", f"{origin.repo} {what} at {at}".replace("  ", " "), style)
+    yield from _text_lines("desired", f"{origin.repo} {what} at {at}".replace("  ", " "), style)
     if origin.author or origin.message:
-        yield from _said("", f"{origin.author}, {origin.date}: {origin.message}", style)
+        yield from _text_lines("", f"{origin.author}, {origin.date}: {origin.message}", style)
 
 
 def _by_reason(chain: tuple[Link, ...]) -> list[list[Link]]:
@@ -84,25 +84,25 @@ def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
     for finding in {f.fingerprint: f for link in links for f in link.also}.values():
         yield from _finding("also", finding, style)
     if not first.because and first.kind not in ("field", "comment"):
-        yield from _said("because", "no rule explains it", style)
+        yield from _text_lines("because", "no rule explains it", style)
     for other in dict.fromkeys(i for link in links for i in link.involved):
         subject = f" {resource_name(other.resource)}" if other.resource else ""
-        yield from _said("involved", f"{app_name(other.app)}{subject} ({other.role})", style)
+        yield from _text_lines("involved", f"{app_name(other.app)}{subject} ({other.role})", style)
     for finding in first.because:
         for index, fix in enumerate(finding.fixes if style.verbose else finding.fixes[:1], 1):
             yield from fix_lines(fix, index, len(finding.fixes), style)
 
 
 def _field(field: FieldState, style: Style) -> Iterator[str]:
-    yield from _said("field", field.pointer, style)
+    yield from _text_lines("field", field.pointer, style)
     at = field.source
     where = f"  at {at.file}:{at.line}" if at is not None and at.file else ""
-    yield from _said("  Git", (field.desired if field.desired is not None else "not known") + where, style)
+    yield from _text_lines("  Git", (field.desired if field.desired is not None else "not known") + where, style)
     if at is not None:
         yield from source_lines(at, style, " " * (_WIDTH + 2))
     by = ", ".join(_written(w) for w in field.writers)
     live = field.live if field.live is not None else "not known"
-    yield from _said("  live", live + (f"  written by {by}" if by else ""), style)
+    yield from _text_lines("  live", live + (f"  written by {by}" if by else ""), style)
 
 
 def _written(writer: Wrote) -> str:
@@ -114,9 +114,9 @@ def _written(writer: Wrote) -> str:
 def _finding(word: str, finding: ReportedFinding, style: Style) -> Iterator[str]:
     rule = finding.rule + (f"/{finding.cause}" if finding.cause else "")
     unsure = "" if finding.confidence == "proven" else f" ({finding.confidence})"
-    yield from _said(word, f"{rule}: {finding.message}{unsure}", style)
+    yield from _text_lines(word, f"{rule}: {finding.message}{unsure}", style)
     if where := line_of(finding):
-        yield from _said("", f"at {where}", style)
+        yield from _text_lines("", f"at {where}", style)
     if style.verbose:
         for line in finding.evidence:
-            yield from _said("", f"· {line}", style)
+            yield from _text_lines("", f"· {line}", style)

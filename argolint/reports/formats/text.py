@@ -64,8 +64,8 @@ def _short(lines: list[str], style: Style) -> list[str]:
 
 def _unanswered(report: Report, style: Style) -> Iterator[str]:
     """Clusters that do not answer: they may be the reason for many findings below."""
-    for said, hint in (found := list(unanswered(report))):
-        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
+    for reason, hint in (found := list(unanswered(report))):
+        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {reason}", style, hang="  ")
         yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
     if found:
         yield ""
@@ -160,8 +160,8 @@ def _listed(name: str, findings: Sequence[ReportedFinding], style: Style) -> Ite
             yield from _finding(finding, style, app_name(finding.app))
         else:
             label = f"{paint(f'{finding.severity:7}', style, fg=SEVERITY[finding.severity])}  "
-            said = f"{app_name(finding.app)}  {rule_name(finding)}: {finding.message}"
-            yield from wrapped(label + said, style, indent="  ", hang="           ")
+            line = f"{app_name(finding.app)}  {rule_name(finding)}: {finding.message}"
+            yield from wrapped(label + line, style, indent="  ", hang="           ")
 
 
 def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
@@ -184,8 +184,8 @@ def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
             where = " ".join(
                 filter(None, (resource_name(related.resource) if related.resource else "", related.pointer))
             )
-            said = f"· {related.role}: {app_name(related.app)} {where}"
-            yield from wrapped(said, style, indent="           ", hang="             ")
+            related_line = f"· {related.role}: {app_name(related.app)} {where}"
+            yield from wrapped(related_line, style, indent="           ", hang="             ")
         yield from wrapped(f"· {f.docs}", style, indent="           ", hang="             ")
     for place, fix in enumerate(f.fixes if style.verbose else f.fixes[:1], 1):
         yield from fix_lines(fix, place, len(f.fixes), style)

@@ -22,13 +22,13 @@ from argolint.reports.ownership.graph import Claim, Held
 from argolint.values.short_kinds import kinds
 
 
-def contested(fleet: Fleet) -> tuple[Held, ...]:
+def contested_objects(fleet: Fleet) -> tuple[Held, ...]:
     """The objects that two Applications claim, also across Argo CDs, and objects whose tracking data names another owner."""
-    keys = set(fleet.contested) | set(_crossed(fleet))
+    keys = set(fleet.contested) | set(_crossed_keys(fleet))
     for app in fleet.apps:
         for warning in shared_warnings(app):
-            keys |= set(_meant(app, warning.kind, warning.name))
-    return tuple(held_by(fleet, key) for key in sorted(keys))
+            keys |= set(_meant_keys(app, warning.kind, warning.name))
+    return tuple(holding_of(fleet, key) for key in sorted(keys))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def parse_wanted(text: str) -> Wanted:
     return Wanted(kinds(kind), rest[0] if len(rest) == 2 else "*", rest[-1] if rest else "*")
 
 
-def matching(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
+def matching_objects(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
     """The wanted objects; empty if no Application lists one."""
     found = {
         ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
@@ -68,7 +68,7 @@ def matching(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
         for row in app.rows
         if not row.hook and wanted.takes(row.kind, row.namespace, row.name)
     }
-    return tuple(held_by(fleet, key) for key in sorted(found))
+    return tuple(holding_of(fleet, key) for key in sorted(found))
 
 
 def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[str, str], str]) -> tuple[Held, ...]:
@@ -96,7 +96,7 @@ def _printed(key: ResourceKey) -> ResourceKey:
     return ResourceKey(*map(in_name, key))
 
 
-def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
+def _crossed_keys(fleet: Fleet) -> Iterator[ResourceKey]:
     """The objects that an Application of another Argo CD lists, too."""
     for crossing in {c for crossings in fleet.crossings.values() for c in crossings}:
         for claimant in (*crossing.claimants, *crossing.pruners):
@@ -104,10 +104,10 @@ def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
                 yield from (ResourceKey(claimant.cluster, *key) for key in crossing.objects)
 
 
-def held_by(fleet: Fleet, key: ResourceKey) -> Held:
+def holding_of(fleet: Fleet, key: ResourceKey) -> Held:
     """An object with all its claims."""
     apps = [fleet.by_ref[ref] for ref in fleet.claimants(key) or fleet.owners(key)]
-    warned = {app.ref: named for app in apps if (named := _warned(app, key))}
+    warned = {app.ref: named for app in apps if (named := _warned_owner(app, key))}
     owner, phantom = _owner(fleet, key, apps, warned)
     claims = [
         Claim(
@@ -142,15 +142,15 @@ def _owner(fleet: Fleet, key: ResourceKey, apps: Sequence[App], warned: dict[App
     return None, name if owner is None else ""
 
 
-def _warned(app: App, key: ResourceKey) -> str:
+def _warned_owner(app: App, key: ResourceKey) -> str:
     """The owner that Argo CD's warning about this object names; empty without a warning, or if it may be about another object."""
     for warning in shared_warnings(app):
-        if list(_meant(app, warning.kind, warning.name)) == [key]:
+        if list(_meant_keys(app, warning.kind, warning.name)) == [key]:
             return warning.owner
     return ""
 
 
-def _meant(app: App, kind: str, name: str) -> Iterator[ResourceKey]:
+def _meant_keys(app: App, kind: str, name: str) -> Iterator[ResourceKey]:
     """All objects that a warning may be about: it has neither group nor namespace."""
     for row in app.rows:
         if (row.kind, row.name) == (kind, name) and not row.hook:

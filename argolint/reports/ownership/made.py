@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Tree
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import ResourceKey
-from argolint.reports.ownership.fleet import Wanted, held_by
+from argolint.reports.ownership.fleet import Wanted, holding_of
 from argolint.reports.ownership.graph import Held
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -21,7 +21,7 @@ MOST_TREES = 300
 _MOST_STEPS = 20
 
 
-def made(t: Transport, fleet: Fleet, wanted: Wanted) -> tuple[tuple[Held, ...], int]:
+def holdings_made(t: Transport, fleet: Fleet, wanted: Wanted) -> tuple[tuple[Held, ...], int]:
     """The matching objects that others made, with the claims on their origin; and the number of Applications that could not be read."""
     apps = _candidates(fleet, wanted)
     found: dict[ResourceKey, Held] = {}
@@ -64,4 +64,4 @@ def _of_tree(tree: Tree, app: App, fleet: Fleet, wanted: Wanted) -> Iterator[Hel
             steps.append(ResourceKey(app.cluster, above.group, above.kind, above.namespace, above.name))
         if steps and fleet.owners(steps[-1]):
             key = ResourceKey(app.cluster, node.group, node.kind, node.namespace, node.name)
-            yield replace(held_by(fleet, steps[-1]), key=key, via=tuple(steps))
+            yield replace(holding_of(fleet, steps[-1]), key=key, via=tuple(steps))

@@ -60,9 +60,9 @@ def _description(picture: Picture) -> str:
 
 def _picture(picture: Picture) -> tuple[str, float, float]:
     """The elements of a picture, its width and its height."""
-    apps, objects = _untangled(picture)
-    left = max((_wide(picture.apps[i]) for i in apps), default=0.0)
-    right = max((_wide(picture.objects[i]) for i in objects), default=0.0)
+    apps, objects = _column_orders(picture)
+    left = max((_text_width(picture.apps[i]) for i in apps), default=0.0)
+    right = max((_text_width(picture.objects[i]) for i in objects), default=0.0)
     at = left + _GAP
     row_of_app = {i: row for row, i in enumerate(apps)}
     row_of_object = {i: row for row, i in enumerate(objects)}
@@ -72,7 +72,7 @@ def _picture(picture: Picture) -> tuple[str, float, float]:
         path = f"M{left:g} {y1:g}C{left + _GAP / 2:g} {y1:g} {at - _GAP / 2:g} {y2:g} {at:g} {y2:g}"
         about = escape(plain(f"{picture.apps[app]} is {role} of {picture.objects[obj]}"))
         made.append(f'<path class="edge {role}" d="{path}"><title>{about}</title></path>')
-    made += [_box(picture.apps[i], left - _wide(picture.apps[i]), row * _ROW, 3) for i, row in row_of_app.items()]
+    made += [_box(picture.apps[i], left - _text_width(picture.apps[i]), row * _ROW, 3) for i, row in row_of_app.items()]
     made += [_box(picture.objects[i], at, row * _ROW, 11) for i, row in row_of_object.items()]
     high = max(len(apps), len(objects)) * _ROW
     if picture.left_out:
@@ -81,7 +81,7 @@ def _picture(picture: Picture) -> tuple[str, float, float]:
     return "".join(made), at + right, high
 
 
-def _untangled(picture: Picture) -> tuple[list[int], list[int]]:
+def _column_orders(picture: Picture) -> tuple[list[int], list[int]]:
     """The order of both columns: each node moves to the middle of its neighbours, twice, which removes most crossings."""
     apps, objects = list(range(len(picture.apps))), list(range(len(picture.objects)))
     for _ in range(2):
@@ -100,14 +100,14 @@ def _sorted(column: list[int], other: list[int], edges: Sequence[tuple[int, int]
     return sorted(column, key=middle)
 
 
-def _wide(label: str) -> float:
+def _text_width(label: str) -> float:
     return min(len(plain(label)), _LETTERS) * _LETTER + 16
 
 
 def _box(label: str, x: float, y: float, round_: int) -> str:
     whole = plain(label)
     short = shorten(whole, _LETTERS)
-    place = f'x="{x:g}" y="{y:g}" width="{_wide(label):g}" height="{_HEIGHT}" rx="{round_}"'
+    place = f'x="{x:g}" y="{y:g}" width="{_text_width(label):g}" height="{_HEIGHT}" rx="{round_}"'
     return (
         f'<g><title>{escape(whole)}</title><rect class="box" {place}/>'
         f'<text x="{x + 8:g}" y="{y + 16:g}">{escape(short)}</text></g>'
