@@ -52,15 +52,12 @@ from argolint.application.fleet import IN_CLUSTER, cluster_of
 from argolint.application.resource import State
 from argolint.application.rule import Rule
 from argolint.comparison import compare
-from argolint.engine import pipeline as lint
-from argolint.engine import servers
+from argolint.engine import pipeline, servers
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
 from argolint.errors import NotRecorded
-from argolint.model import Json, Object
-from argolint.model import stats as model_stats
-from argolint.reports import assemble
-from argolint.reports import document as report
+from argolint.model import Json, Object, stats
+from argolint.reports import assemble, document
 from argolint.server.transport import Answer, Query, Stats
 from argolint.suppression import suppress
 from argolint.values import dig, knowledge, owner_references, parse_time
@@ -96,19 +93,19 @@ def load_fixture(path: Path) -> Fixture:
     return Fixture(path, data)
 
 
-def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
+def check(fixture: Fixture, rules: Sequence[Rule]) -> document.Report:
     """The report of a whole check of the fixture, with default options."""
     plan = Plan(tuple(ChosenRule(r, r.default_options) for r in rules), workers=1, manifests=True)
     read, failures, remarks = servers.load([*_sources(fixture)])
     part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
     ids = frozenset(r.id for r in rules)
     now = parse_time(part.started_at)
-    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(known_rules=ids, now=now))
+    outcome = pipeline.conclude(part, plan.rules, suppress.Suppressions(known_rules=ids, now=now))
     return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
-        stats=model_stats.Stats(),
+        stats=stats.Stats(),
         tool_version="0",
     )
 
@@ -124,7 +121,7 @@ def _sources(fixture: Fixture) -> Iterator[Source]:
         yield Source(given["name"], FixtureTransport(data), given.get("clusters") or {})
 
 
-def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
+def mismatches(found: document.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
     """The differences between the rule's findings and the expected ones, in words; empty if there are none."""
     own_findings = [f for f in found.findings if f.rule == rule_id]
     lines = [f"failure: {f.stage}: {f.error}" for f in found.failures]
@@ -141,7 +138,7 @@ def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[st
     return lines
 
 
-def whole(finding: report.ReportedFinding) -> dict[str, Json]:
+def whole(finding: document.ReportedFinding) -> dict[str, Json]:
     """A finding in the form of `expect`: every field with a value; `fixes` only if there are several."""
     first = finding.fixes[0] if finding.fixes else None
     resource = finding.resource
@@ -169,7 +166,7 @@ def whole(finding: report.ReportedFinding) -> dict[str, Json]:
     return {key: value for key, value in written.items() if value not in (None, "", [])}
 
 
-def _related(related: report.ReportedRelated) -> str:
+def _related(related: document.ReportedRelated) -> str:
     return related.app.name if related.resource is None else f"{related.resource.kind}/{related.resource.name}"
 
 

@@ -23,8 +23,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from argolint.reports import assemble, formats
-from argolint.reports import document as report
+from argolint.reports import assemble, document, formats
 from argolint.reports.formats import Style
 
 QUERIES = (
@@ -86,27 +85,29 @@ def measure(browser: Browser, file: Path) -> None:
     context.close()
 
 
-def made(count: int) -> report.Report:
+def made(count: int) -> document.Report:
     findings = tuple(finding(n) for n in range(count))
     counts = assemble.summarise(findings, 0, apps=count, resources=50 * count)
-    server = report.Server("https://argocd.example.com", "v3.5.1", count)
-    return report.Report("1.0", report.Tool("argolint", "0"), "2026-01-01T12:00:00Z", True, (server,), counts, findings)
+    server = document.Server("https://argocd.example.com", "v3.5.1", count)
+    return document.Report(
+        "1.0", document.Tool("argolint", "0"), "2026-01-01T12:00:00Z", True, (server,), counts, findings
+    )
 
 
-def finding(n: int) -> report.ReportedFinding:
+def finding(n: int) -> document.ReportedFinding:
     digest = hashlib.sha256(str(n).encode()).hexdigest()
     severity: Any = ("error", "warning", "info")[n % 3]
-    app = report.ReportedApp("https://argocd.example.com", "argocd", f"service-{n}", f"team-{n % 40}")
-    fix = report.ReportedFix(
-        f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", report.ReportedEdit("text", f"rm {n}")
+    app = document.ReportedApp("https://argocd.example.com", "argocd", f"service-{n}", f"team-{n % 40}")
+    fix = document.ReportedFix(
+        f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", document.ReportedEdit("text", f"rm {n}")
     )
-    return report.ReportedFinding(
+    return document.ReportedFinding(
         *("live-edit", "drift", severity, "proven", app),
         f"ConfigMap prod/settings-{n * 7919 % 10007} is claimed by service-{n} and by service-{n + 1}",
         "",
         digest[:16],
         evidence=(f"service-{n} wants revision {digest}",),
-        resource=report.ReportedResource(
+        resource=document.ReportedResource(
             "", "v1", "ConfigMap", "prod", f"settings-{n}", "https://kubernetes.default.svc"
         ),
         pointer="/data/KEY",

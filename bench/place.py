@@ -23,7 +23,7 @@ import yaml
 from argolint.fixes.anchors import Diff, anchored
 from argolint.fixes.placement import arrange
 from argolint.fixes.site import Choice, Site
-from argolint.reports import document as report
+from argolint.reports import document
 from argolint.sources.checkout import Checkout, Committed, open_checkouts
 
 URL = "https://git.example.com/shop/all.git"
@@ -110,20 +110,20 @@ def fill(root: Path, files: dict[str, str]) -> None:
     git("switch", "-q", "main")
 
 
-def finding(n: int) -> report.ReportedFinding:
+def finding(n: int) -> document.ReportedFinding:
     name = f"app-{n:04}"
-    app = report.ReportedApp("https://argocd.example.com", "argocd", name, "default")
-    resource = report.ReportedResource("apps", "v1", "Deployment", "shop", name, "c")
+    app = document.ReportedApp("https://argocd.example.com", "argocd", name, "default")
+    resource = document.ReportedResource("apps", "v1", "Deployment", "shop", name, "c")
     target, path, value = (
         ("manifest", "/spec/replicas", 4),
         ("application", "/spec/syncPolicy", {"automated": {}}),
         ("helm-values", "/image/tag", "three"),
     )[n % 3]
-    edit = report.ReportedEdit(
+    edit = document.ReportedEdit(
         "json-patch", [{"op": "add" if target == "application" else "replace", "path": path, "value": value}]
     )
-    fix = report.ReportedFix("Set it", target, name, edit, verified=True)  # type: ignore[arg-type]
-    return report.ReportedFinding(
+    fix = document.ReportedFix("Set it", target, name, edit, verified=True)  # type: ignore[arg-type]
+    return document.ReportedFinding(
         *("live-edit", "drift", "warning", "proven", app, "it drifts", "", f"{n}"),
         resource=resource,
         pointer="/spec/replicas",
@@ -131,9 +131,9 @@ def finding(n: int) -> report.ReportedFinding:
     )
 
 
-def whole(findings: list[report.ReportedFinding]) -> report.Report:
-    counts = report.Summary(0, 0, report.Counts(), 0, 0)
-    return report.Report("1.0", report.Tool("argolint", "0"), "", True, (), counts, tuple(findings))
+def whole(findings: list[document.ReportedFinding]) -> document.Report:
+    counts = document.Summary(0, 0, document.Counts(), 0, 0)
+    return document.Report("1.0", document.Tool("argolint", "0"), "", True, (), counts, tuple(findings))
 
 
 if __name__ == "__main__":

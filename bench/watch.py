@@ -98,13 +98,11 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
 
 def service(url: str, token: str) -> Any:
     """Transport and check, as in `argolint serve --watch`."""
-    from argolint.cli import reading
-    from argolint.cli import session as common
+    from argolint.cli import reading, session
     from argolint.cli.given import CommandOptions
     from argolint.cli.prepare import prepare
     from argolint.engine.servers import Source
-    from argolint.reports import assemble
-    from argolint.reports import document as report
+    from argolint.reports import assemble, document
     from argolint.serve.check_result import CheckResult
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
@@ -116,10 +114,10 @@ def service(url: str, token: str) -> Any:
 
     def collect(ways: Any, *, whole: bool) -> CheckResult:
         part, _ = reading.collect(run, CommandOptions(quiet=True), ((Source("", connect()),), ()), ways)
-        return CheckResult(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
+        return CheckResult(session.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)
-    return connect, collect, report.Report("1.0", report.Tool("argolint", "0"), "", False, (), summary, ())
+    return connect, collect, document.Report("1.0", document.Tool("argolint", "0"), "", False, (), summary, ())
 
 
 def until(what: Callable[[], bool]) -> None:

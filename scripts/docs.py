@@ -20,7 +20,7 @@ from argolint_rules.shared.messages import catalogue
 
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
-from argolint.engine.config import schema as config_schema
+from argolint.engine.config import schema
 from argolint.messages import Entry
 from argolint.messages.literals import written
 from argolint.model import MISSING
@@ -40,7 +40,7 @@ CLI_HEAD = "<!-- Made by `make docs` from the commands: change those. -->\n"
 
 def pages() -> dict[str, str]:
     """Text by file name below docs/, for all generated files."""
-    schemas = {"report": report_schema(), "config": config_schema()}
+    schemas = {"report": report_schema(), "config": schema()}
     return {
         **{f"rules/{name}": text for name, text in _rules().items()},
         "cli.md": _cli(),

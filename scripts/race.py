@@ -38,7 +38,7 @@ def main(processes: int) -> int:
 def race() -> None:
     """The races of one process."""
     from argolint.model import AppRef
-    from argolint.server import api as argocd
+    from argolint.server import api
     from argolint.server.transport import Answer, Query, Stats
 
     sys.setswitchinterval(1e-6)
@@ -53,7 +53,7 @@ def race() -> None:
             return Answer(200, "application/json", _TREE if path.endswith("tree") else _STATES)
 
     server, ref = Server(), AppRef("argocd", "web")
-    at_once(lambda: (argocd.resource_tree(server, ref), argocd.managed_resources(server, ref)))
+    at_once(lambda: (api.resource_tree(server, ref), api.managed_resources(server, ref)))
     for _ in range(ROUNDS):
         fresh_types()
 

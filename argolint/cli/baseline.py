@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     Sectioned,
@@ -23,8 +23,7 @@ from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
 from argolint.errors import UsageError
-from argolint.reports import document as report
-from argolint.reports import formats as reporters
+from argolint.reports import document, formats
 from argolint.reports.baseline import baseline_of
 from argolint.suppression.baseline import baseline_text, read_baseline, require_servers, stale
 
@@ -45,7 +44,7 @@ def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
         raise UsageError("a baseline is made from a whole check", "leave out --shard")
     old = read_baseline(file) if prune else None
     if saved is not None:
-        made = report.read(saved)
+        made = document.read(saved)
     else:
         run = prepare(replace(opts, baseline=None, no_baseline=True, outputs=()))
         part_only = run.selection != Selection() or any(
@@ -54,7 +53,7 @@ def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
         if prune and part_only:
             hint = "leave out the options that choose applications or findings"
             raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
-        made = common.conclude(collect(run, opts)[0], run)
+        made = session.conclude(collect(run, opts)[0], run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",
@@ -69,9 +68,9 @@ def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
         across = {rule.id for rule in load_rules().values() if rule.across}
         gone = set(stale(old, fresh.of(looked), looked, across))
         fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a not in gone))
-        reporters.put(file, baseline_text(fresh))
+        formats.put(file, baseline_text(fresh))
         click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)
     else:
-        reporters.put(file, baseline_text(fresh))
+        formats.put(file, baseline_text(fresh))
         click.echo(f"{file}: {len(fresh.findings)} findings accepted", err=True)
     return 0

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
-from argolint.cli import timings
+from argolint.cli import session, timings
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
     Sectioned,
@@ -42,4 +41,4 @@ def command(apps: tuple[str, ...], **options: Any) -> int:
     (~/.cache/argolint); --no-history turns this off.
     """
     opts = CommandOptions(**options)
-    return common.check(apps, opts)
+    return session.check(apps, opts)

@@ -12,7 +12,7 @@ import msgspec
 from argolint.cli.options import look_options
 from argolint.errors import UsageError
 from argolint.model.fingerprint import Identity
-from argolint.reports import document as report
+from argolint.reports import document
 from argolint.reports.causes import causes, causes_of, grouped, identity
 from argolint.reports.document import Cause, Report, ReportedFinding
 from argolint.reports.formats import Style, app_name, for_people, with_server_names
@@ -36,10 +36,10 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     """
     if len(files) < 2:
         raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")
-    reports = [with_server_names(report.read(file)) for file in files]
+    reports = [with_server_names(document.read(file)) for file in files]
     old, new = reports[0], reports[-1]
     servers = {server.url for server in new.servers}
-    several = any(report.is_of_several(made) for made in reports)
+    several = any(document.is_of_several(made) for made in reports)
     if {server.url for server in old.servers} != servers and old.servers and servers:
         click.echo(f"argolint: {files[0]} is of {_servers(old)}, {files[-1]} of {_servers(new)}", err=True)
     was, now = _active_by_identity(old, several), _active_by_identity(new, several)
@@ -55,7 +55,7 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
         data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _with_only(new, fresh).causes}
         data |= {"not_looked_for": unread} if several else {}
         trend = [{"started_at": r.started_at, "findings": r.summary.findings, "causes": _causes(r)} for r in reports]
-        click.echo(json.dumps(report.plain_data({**data, "trend": trend}), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(document.plain_data({**data, "trend": trend}), indent=1, ensure_ascii=False))
     elif form == "markdown":
         click.echo(f"**argolint**: {total}")
         for title, findings in (("New", fresh), ("Gone", gone)):

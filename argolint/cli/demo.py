@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, output_options, rule_options
 from argolint.cli.prepare import prepare
@@ -58,7 +58,7 @@ def _check(server: ReplayServer, opts: CommandOptions) -> int:
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
     part, _ = collect(run, opts, ((Source("", transport),), ()))
-    return common.publish(common.conclude(part, run), run)
+    return session.publish(session.conclude(part, run), run)
 
 
 def _serve(server: ReplayServer) -> int:

@@ -11,9 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.cli import fix_opening as opening
-from argolint.cli import fix_text
-from argolint.cli import session as common
+from argolint.cli import fix_opening, fix_text, session
 from argolint.cli.connecting import read_lists
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
@@ -21,21 +19,20 @@ from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, UsageError
-from argolint.fixes import allowed
-from argolint.fixes import placement as edit
+from argolint.fixes import allowed, placement
 from argolint.fixes.anchors import holds_secret
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
-from argolint.reports import document as report
+from argolint.reports import document
 from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.reports.formats.fixes import MASKED, is_masked
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.sources import branches, checkout
 from argolint.sources.checkout import Checkout, Committed
 from argolint.sources.yaml_text import EditError, documents
@@ -117,14 +114,14 @@ def command(
         )
     if page and not branch:
         raise UsageError("--pull-request belongs to --branch", "name the branch: --branch NAME")
-    opening.require_free(page)
+    fix_opening.require_free(page)
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
     if opts.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
-    opened_by: list[opening.Opening] = []
+    opened_by: list[fix_opening.Opening] = []
     made, site = _read(saved, apps, opts, checkouts)
     findings = worst_first(with_causes(made))
     choices = [
@@ -153,13 +150,13 @@ def command(
         outcomes, texts = _commit_fixes(wanted, site, branch, dry_run=dry_run)
         opened_by = [] if dry_run else list(_openings(outcomes, branch, page))
     else:
-        arranged = edit.arrange(wanted, site, dirty=force)
+        arranged = placement.arrange(wanted, site, dirty=force)
         outcomes, texts = arranged.outcomes, arranged.texts
         if not dry_run:
             checkout.write(texts)
     entries = [
         *(fix_text.Entry(fix_text.group_of(o), o, len(checkouts) > 1) for o in outcomes),
-        *(_unwritten_entry(o) for o in edit.arrange(held, site, dirty=True).outcomes),
+        *(_unwritten_entry(o) for o in placement.arrange(held, site, dirty=True).outcomes),
         *(fix_text.Entry("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
     ]
     if dry_run and output == "text":
@@ -200,8 +197,8 @@ def _read(
     run = prepare(replace(opts, outputs=()), names)
     if saved is None:
         part, read = collect(run, opts)
-        return with_server_names(common.conclude(part, run)), _site(checkouts, read)
-    made = with_server_names(report.read(saved))
+        return with_server_names(session.conclude(part, run)), _site(checkouts, read)
+    made = with_server_names(document.read(saved))
     findings = tuple(
         f
         for f in made.findings
@@ -227,7 +224,7 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Listing]) -> Site:
         if app not in states:
             one = servers.get(app.server)
             try:
-                managed = argocd.managed_resources(one.transport, _ref(app)) if one else ()
+                managed = api.managed_resources(one.transport, _ref(app)) if one else ()
             except ArgolintError:  # the checkout's own history may help; if not, the outcome says so
                 managed = ()
             states[app] = {ResourceKey("", m.group, m.kind, m.namespace, m.name): m.target_state for m in managed}
@@ -284,7 +281,7 @@ def _commit_fixes(
     steps: dict[Committed, list[branches.Step]] = {c: [] for c in site.checkouts if isinstance(c, Committed)}
     outcomes: list[Outcome] = []
     before: Mapping[tuple[Checkout, str], str] = {}
-    for arranged in edit.staged(fix_text.by_cause(choices), site):
+    for arranged in placement.staged(fix_text.by_cause(choices), site):
         placed = [o for o in arranged.outcomes if not o.why]
         for where, commits in steps.items():
             texts = {f: t for (c, f), t in arranged.texts.items() if c == where and before.get((c, f)) != t}
@@ -298,15 +295,15 @@ def _commit_fixes(
     return tuple(outcomes), before
 
 
-def _openings(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
+def _openings(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[fix_opening.Opening]:
     """For each checkout with commits: writes the text of its pull request, and returns the commands that open it."""
     placed = [o for o in outcomes if not o.why]
     changed = sorted({where.root: where for o in placed for where, _ in o.files}.values(), key=lambda c: c.root)
     for where in changed:
         committed = [o for o in placed if any(c == where for c, _ in o.files)]
         file = page.with_stem(f"{page.stem}-{where.root.name}") if page and len(changed) > 1 else page
-        written = opening.write(file, opening.page(committed), where)
-        yield opening.Opening(where, branch, where.git.current_branch() or "main", written)
+        written = fix_opening.write(file, fix_opening.page(committed), where)
+        yield fix_opening.Opening(where, branch, where.git.current_branch() or "main", written)
 
 
 def _count_text(chosen: int, findings: int) -> str:

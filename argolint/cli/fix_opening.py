@@ -12,7 +12,7 @@ from argolint.cli import fix_text
 from argolint.errors import UsageError
 from argolint.fixes.placement import Outcome
 from argolint.host.folder import Folder
-from argolint.reports import formats as reporters
+from argolint.reports import formats
 from argolint.reports.formats.markdown import MARKER, code, text
 from argolint.sources.checkout import Checkout
 from argolint.sources.files import read_text
@@ -105,7 +105,7 @@ def require_free(file: Path | None) -> None:
 def write(file: Path | None, text: str, where: Checkout) -> Path:
     """Write the file: to the user's path, else to Git's own folder outside of the work tree. Return its path."""
     if file is not None:
-        reporters.put(file, text)
+        formats.put(file, text)
         return file
     place = where.git.folder()
     with Folder.open(place) as folder:

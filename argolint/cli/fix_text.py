@@ -12,7 +12,7 @@ import click
 from argolint import __version__
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice
-from argolint.reports import document as report
+from argolint.reports import document
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text, effects_text, steps_before
@@ -119,11 +119,11 @@ def as_json(
 
 def _entry(entries: Entry) -> dict[str, Any]:
     outcome = entries.outcome
-    finding = report.plain_data(outcome.choice.finding)
+    finding = document.plain_data(outcome.choice.finding)
     kept = ("rule", "cause", "severity", "fingerprint", "app", "resource", "pointer", "message")
     return {
         **{name: finding[name] for name in kept},
-        "fix": report.plain_data(outcome.choice.fix),
+        "fix": document.plain_data(outcome.choice.fix),
         "number": outcome.choice.number,
         "files": [{"checkout": str(where.root), "file": file} for where, file in outcome.files],
         "notes": list(outcome.notes),

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 import click
 import msgspec
 
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.connecting import read_lists
 from argolint.cli.demo import RECORDING
 from argolint.cli.given import CommandOptions
@@ -133,7 +133,7 @@ def _forecast(opts: CommandOptions, demo: bool, names: Sequence[str], made: Call
         stats=stats,
         remarks=(*remarks, *one.fleet.remarks),
     )
-    return common.publish(made_report, run)
+    return session.publish(made_report, run)
 
 
 def _upgrade(read: Listing, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from argolint import __version__
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.connecting import sources_of
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
@@ -42,8 +42,7 @@ from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
 from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
-from argolint.reports import assemble, formats
-from argolint.reports import document as report
+from argolint.reports import assemble, document, formats
 from argolint.reports.causes import worst_first
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.sources.checkout import Checkout, Committed
@@ -200,24 +199,24 @@ def _judge(files: tuple[Path, ...], opts: CommandOptions) -> int:
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
     made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
     if files:
-        return common.publish(_in_files(made, verdict, held), run)
-    return common.publish(_anchored(made, verdict, change), run)
+        return session.publish(_in_files(made, verdict, held), run)
+    return session.publish(_anchored(made, verdict, change), run)
 
 
-def _in_files(made: report.Report, verdict: Verdict, held: files_of.Files) -> report.Report:
+def _in_files(made: document.Report, verdict: Verdict, held: files_of.Files) -> document.Report:
     """The report with lines of the named files; the failure of an application begins with its line."""
     site = _site(held.places, verdict)
 
-    def placed(failure: report.ReportedFailure) -> report.ReportedFailure:
+    def placed(failure: document.ReportedFailure) -> document.ReportedFailure:
         line = anchors.of_application(failure.app, site) if failure.app else ""
         return msgspec.structs.replace(failure, error=f"{line}: {failure.error}") if line else failure
 
     return msgspec.structs.replace(anchors.anchored(made, site), failures=tuple(map(placed, made.failures)))
 
 
-def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
+def _fails(made: document.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     """Why the gate does not pass, in one sentence; empty if it passes."""
-    code = common.exit_code(made, fail_on, allow_incomplete=allow_incomplete)
+    code = session.exit_code(made, fail_on, allow_incomplete=allow_incomplete)
     if code == 0:
         return ""
     made = with_server_names(made)
@@ -238,7 +237,7 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
-def _anchored(made: report.Report, verdict: Verdict, change: Change) -> report.Report:
+def _anchored(made: document.Report, verdict: Verdict, change: Change) -> document.Report:
     """The report with file and line, from the named clone or the clone of the working directory."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:
@@ -288,7 +287,7 @@ def _site(checkouts: tuple[Checkout, ...], verdict: Verdict) -> Site:
     raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
     known = {(ref.server, ref.namespace, ref.name): app for ref, app in ahead.items()}
 
-    def rendered(app: report.ReportedApp, resource: report.ReportedResource) -> Object | None:
+    def rendered(app: document.ReportedApp, resource: document.ReportedResource) -> Object | None:
         found = known.get(place_of(app))
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         of = found.resource(key) if found else None

@@ -12,7 +12,7 @@ import click
 
 import argolint
 from argolint import ACTION, DOCS, PUBLISHED
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, source_options
 from argolint.cli.prepare import prepare
@@ -21,7 +21,7 @@ from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
 from argolint.patterns import regex
-from argolint.reports import formats as reporters
+from argolint.reports import formats
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
 from argolint.suppression.baseline import baseline_text
@@ -115,11 +115,11 @@ def _accept(opts: CommandOptions) -> None:
         return
     asked = replace(opts, no_baseline=True)
     run = prepare(asked)
-    made = common.conclude(collect(run, asked)[0], run)
+    made = session.conclude(collect(run, asked)[0], run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
     fresh = baseline_of(made)
-    reporters.put(_BASELINE, baseline_text(fresh))
+    formats.put(_BASELINE, baseline_text(fresh))
     click.echo(f"{_BASELINE}: {len(fresh.findings)} findings accepted")
 
 
@@ -127,7 +127,7 @@ def _write(file: Path, text: str) -> None:
     if file.exists():
         click.echo(f"{file}: there already, left as it is")
         return
-    reporters.put(file, text)
+    formats.put(file, text)
     click.echo(f"{file}: written")
 
 

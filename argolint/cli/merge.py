@@ -8,11 +8,11 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
-from argolint.engine import pipeline as lint
+from argolint.engine import pipeline
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.reports.document import MAX_BYTES
@@ -29,14 +29,14 @@ def command(shards: tuple[Path, ...], **options: Any) -> int:
     parts = []
     for shard in shards:
         try:
-            parts.append((str(shard), lint.from_json(named_bytes(shard, MAX_BYTES), str(shard))))
+            parts.append((str(shard), pipeline.from_json(named_bytes(shard, MAX_BYTES), str(shard))))
         except (OSError, FileError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.message
             raise UsageError(
                 f"cannot read {shard}: {reason}", "write it with `argolint check --shard I/N -o json=FILE`"
             ) from None
-    part = lint.merge(parts)
+    part = pipeline.merge(parts)
     run = prepare(opts)
     if any(getattr(opts, name) for name in ("select", "ignore", "min_severity")):
         part = msgspec.structs.replace(part, shown=run.plan.shown)
-    return common.publish(common.conclude(part, run), run)
+    return session.publish(session.conclude(part, run), run)

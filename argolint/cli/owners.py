@@ -20,7 +20,7 @@ from argolint.errors import UsageError
 from argolint.host.plain_text import harmless
 from argolint.model import UNREAD
 from argolint.redaction import without_secrets
-from argolint.reports import formats as reporters
+from argolint.reports import formats
 from argolint.reports.ownership import diagrams, fleet, graph, made, svg, text
 
 _FORMATS = ("text", "json", "mermaid", "dot", "svg")
@@ -74,7 +74,7 @@ def command(wanted: str, output: str, **options: Any) -> int:
             if unread
             else "check kind and name; KIND/NAMESPACE/NAME, and * stands for any text",
         )
-    reporters.put(target, harmless(_rendered(held, form, servers)))
+    formats.put(target, harmless(_rendered(held, form, servers)))
     if not held:
         click.echo("no object is claimed by two Applications", err=True)
     for remark in remarks:

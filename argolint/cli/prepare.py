@@ -19,7 +19,7 @@ from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.host.temporary import temporary_folder
-from argolint.reports import formats as reporters
+from argolint.reports import formats
 from argolint.server.limits import NONE, Limits, Pacing
 from argolint.server.user import read_settings
 from argolint.sources import helm
@@ -53,8 +53,8 @@ class Run:
 
     plan: Plan
     suppressions: suppress.Suppressions
-    outputs: tuple[reporters.Output, ...]
-    style: reporters.Style
+    outputs: tuple[formats.Output, ...]
+    style: formats.Style
     fail_on: str
     allow_incomplete: bool
     selection: Selection
@@ -123,7 +123,7 @@ def prepare(
     return Run(
         plan,
         suppressions,
-        reporters.parse_outputs(opts.outputs or wanted.output, None if opts.outputs else loaded.file),
+        formats.parse_outputs(opts.outputs or wanted.output, None if opts.outputs else loaded.file),
         replace(opts.style, metrics=wanted.metrics),
         opts.fail_on or wanted.fail_on or "error",
         opts.allow_incomplete,

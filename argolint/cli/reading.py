@@ -16,14 +16,14 @@ from argolint.cli.prepare import Run
 from argolint.cli.progress import Clock, progress
 from argolint.cli.selection import Selection
 from argolint.cli.workers import look_of
-from argolint.engine import pipeline as lint
+from argolint.engine import pipeline
 from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
 from argolint.engine.servers import Listing, examine, load
 from argolint.errors import UsageError
 from argolint.host.memory import expect_answers
 from argolint.host.timing import measured, summed
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.values import enumerated
 
@@ -33,7 +33,7 @@ def collect(
     opts: CommandOptions,
     sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
-) -> tuple[lint.Part, tuple[Listing, ...]]:
+) -> tuple[pipeline.Part, tuple[Listing, ...]]:
     """Read and examine the `sources`, by default those of the options; the stats have the cost. All commands read with this function.
 
     `ways`: how to read the fleet and the applications of a source, by its name, if earlier checks are known.
@@ -127,7 +127,7 @@ def unread_note(servers: Iterable[str]) -> str:
 
 def _warn_of_renders(t: Transport) -> None:
     """Warn about the cost of fresh renders. UsageError if the server would answer them from its cache."""
-    if not argocd.renders_afresh(t):
+    if not api.renders_afresh(t):
         raise UsageError(
             f"{t.server} does not know noCache, so it would answer both renders from its cache and all would look alike",
             "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",

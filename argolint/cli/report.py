@@ -13,8 +13,7 @@ from argolint.cli.given import CommandOptions
 from argolint.cli.options import output_options
 from argolint.engine import config
 from argolint.errors import UsageError
-from argolint.reports import document, trend
-from argolint.reports import formats as reporters
+from argolint.reports import document, formats, trend
 
 
 @click.command()
@@ -39,12 +38,12 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -
     - is standard input. For several reports, the newest is written, and each finding has the date of its first report. The exit code is 0.
     """
     opts = CommandOptions(**options)
-    outputs = reporters.parse_outputs(opts.outputs)
+    outputs = formats.parse_outputs(opts.outputs)
     style = replace(opts.style, metrics=config.load(config_file).config.metrics)
     if sum(map(_is_input, saved)) > 1:
         raise UsageError("- is standard input, and there is one", "name it once")
     made = trend.joined([_read(file) for file in saved])
-    reporters.write(made, outputs, style)
+    formats.write(made, outputs, style)
     return 0
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from argolint import __version__
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.connecting import requested_servers, sources_of
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import (
@@ -35,8 +35,7 @@ from argolint.host import threads
 from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
 from argolint.host.plain_text import plain
-from argolint.reports import assemble
-from argolint.reports import document as report
+from argolint.reports import assemble, document
 from argolint.sources.files import read_text
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def command(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
     run = prepare(replace(opts, quiet=True, color="never"))
-    with common.history(opts) as known:
+    with session.history(opts) as known:
         empty = _empty_report(opts)
         extension = Extension(
             extension_token,
@@ -158,7 +157,7 @@ def command(
     return 0
 
 
-def _named_server(name: str | None, empty: report.Report) -> str:
+def _named_server(name: str | None, empty: document.Report) -> str:
     """The address of the Argo CD that has the extension; empty if only one is checked."""
     names = {server.name: server.url for server in empty.servers if server.name}
     if not names and name is None:
@@ -193,9 +192,9 @@ def _checked(run: Run, opts: CommandOptions, known: History | None) -> CheckResu
 def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> CheckResult:
     from argolint.serve.check_result import CheckResult
 
-    made = common.conclude(part, run)
+    made = session.conclude(part, run)
     if known is not None:
-        made = common.remember(made, part, run, known, whole=whole)
+        made = session.remember(made, part, run, known, whole=whole)
     return CheckResult(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
 
 
@@ -237,11 +236,11 @@ def _followers(run: Run, opts: CommandOptions, known: History | None, times: Tim
     return Followers(followers, FleetReaders(looks, look_again), turn)
 
 
-def _empty_report(opts: CommandOptions) -> report.Report:
+def _empty_report(opts: CommandOptions) -> document.Report:
     """The report before the first check: no findings. UsageError and the like if there is nothing to check."""
-    return report.Report(
-        report.SCHEMA_VERSION,
-        report.Tool("argolint", __version__),
+    return document.Report(
+        document.SCHEMA_VERSION,
+        document.Tool("argolint", __version__),
         "",
         False,
         requested_servers(opts),

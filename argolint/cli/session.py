@@ -16,15 +16,13 @@ from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
-from argolint.engine import pipeline as lint
+from argolint.engine import pipeline
 from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SETTINGS, SEVERITIES, UNREAD
 from argolint.model.results import Outcome
-from argolint.reports import assemble
-from argolint.reports import document as report
-from argolint.reports import formats as reporters
+from argolint.reports import assemble, document, formats
 from argolint.reports.document import Report
 from argolint.suppression.baseline import require_servers
 from argolint.values import parse_time
@@ -44,7 +42,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     return anchored(made, Site(run.checkouts, apps))
 
 
-def conclude(part: lint.Part, run: Run) -> Report:
+def conclude(part: pipeline.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
     urls = {server.url: server.name for server in part.servers}
     if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
@@ -53,17 +51,17 @@ def conclude(part: lint.Part, run: Run) -> Report:
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
     costs = part.costs
     with measured(bool(costs)) as ledger, charged("join"):
-        outcome = lint.conclude(part, run.plan.rules, suppressions)
+        outcome = pipeline.conclude(part, run.plan.rules, suppressions)
         made = _built_report(part, outcome)
     stats = timings.with_costs(part.stats, costs, ledger.costs)
-    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    ran = (document.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
     shown = (
         r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
     )  # a suppressed finding still counts as one
     return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
 
 
-def _built_report(part: lint.Part, outcome: Outcome) -> Report:
+def _built_report(part: pipeline.Part, outcome: Outcome) -> Report:
     return assemble.build(
         outcome,
         servers=part.servers,
@@ -135,7 +133,7 @@ def _with_history(made: Report, run: Run, opts: CommandOptions) -> Run:
     return replace(run, style=replace(run.style, since=since))
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+def remember(made: Report, part: pipeline.Part, run: Run, known: History, *, whole: bool = True) -> Report:
     """The report with the ages of its findings. Findings that were not looked for stay as they are. `whole`: see History."""
     looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.alongside}
     return known.remember(made, looked, whole=whole)
@@ -147,16 +145,16 @@ def _require_shard_file(run: Run) -> None:
         raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
 
 
-def write_shard(part: lint.Part, run: Run) -> int:
+def write_shard(part: pipeline.Part, run: Run) -> int:
     """Write the shard; 3 if it has failures, else 0."""
-    reporters.put(run.outputs[0].file, lint.to_json(part).decode())
+    formats.put(run.outputs[0].file, pipeline.to_json(part).decode())
     incomplete = bool(part.failures) or any(result.failures for result in part.results)
     return 3 if incomplete and not run.allow_incomplete else 0
 
 
 def publish(made: Report, run: Run) -> int:
     """Write the report to its outputs, and return the exit code."""
-    reporters.write(made, run.outputs, run.style)
+    formats.write(made, run.outputs, run.style)
     return exit_code(made, run.fail_on, allow_incomplete=run.allow_incomplete)
 
 

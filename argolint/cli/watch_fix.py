@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
+from argolint.cli import session
 from argolint.cli.fix_text import subject
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, source_options
@@ -19,7 +19,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
 from argolint.errors import ConnectError, UsageError
 from argolint.model.fingerprint import Identity
-from argolint.reports import document as report
+from argolint.reports import document
 from argolint.reports.causes import identity
 from argolint.reports.document import Report, ReportedApp, ReportedFinding
 from argolint.reports.formats import server_name, with_server_names
@@ -65,7 +65,7 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
     opts = CommandOptions(**options)
     if opts.shard:
         raise UsageError("a fix is looked for in whole reports", "leave out --shard")
-    findings = _chosen(with_server_names(report.read(saved)), wanted, saved)
+    findings = _chosen(with_server_names(document.read(saved)), wanted, saved)
     names = sorted({_name(app) for f in findings for app in apps_of(f)})
     left = {identity(f): f for f in findings}
     began = time.monotonic()
@@ -126,7 +126,7 @@ def _fresh_report(run: Run, opts: CommandOptions) -> Report | None:
     except ConnectError as error:
         click.echo(f"argolint: {error.message}", err=True)
         return None
-    return with_server_names(common.conclude(part, run))
+    return with_server_names(session.conclude(part, run))
 
 
 def _gone_and_unseen(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:

@@ -26,10 +26,10 @@ from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object, ResourceKey
 from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
-from argolint.reports import chain as why
+from argolint.reports import chain
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedResource
 from argolint.reports.formats import narrative, with_names
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.sources.checkout import Checkout, open_checkouts
 from argolint.sources.git import has_repository
@@ -61,25 +61,25 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     opts = CommandOptions(**options)
     run = prepare(replace(opts, outputs=()))
     servers, failures, _ = read_lists(replace(opts, workers=1))
-    target = why.Target(resource, pointer)
+    target = chain.Target(resource, pointer)
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
     read, missing = load(t, wanted, fleet, plan, states=True)
-    why.chosen(read, target)  # refuses a wrong name before more is read
-    others = why.sharing_applications(read, fleet)
+    chain.chosen(read, target)  # refuses a wrong name before more is read
+    others = chain.sharing_applications(read, fleet)
     results = [
         inspect(read, fleet, plan.rules),
         *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
         *_other_server_results(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
-    found = why.explain(read, fleet, outcome.findings, target, _revisions(t, read))
+    found = chain.explain(read, fleet, outcome.findings, target, _revisions(t, read))
     unasked = run.plan.shown.unasked
     found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
     found = _with_places(found, read, opts)
     if as_json:
-        click.echo(why.to_json(found).decode(), nl=False)
+        click.echo(chain.to_json(found).decode(), nl=False)
     else:
         names = {one.fleet.server: one.source.name for one in servers if one.source.name}
         click.echo(narrative.render(with_names(found, names), opts.style), nl=False)
@@ -89,7 +89,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     return 3 if missing else 0
 
 
-def _with_places(found: why.Why, app: App, opts: CommandOptions) -> why.Why:
+def _with_places(found: chain.Why, app: App, opts: CommandOptions) -> chain.Why:
     """The chain with file and line, from the named checkouts, else from the clone of the working directory."""
     checkouts = open_checkouts(opts.checkouts, "--checkout") if opts.checkouts else _own_clone(app)
     if not checkouts:
@@ -102,7 +102,7 @@ def _with_places(found: why.Why, app: App, opts: CommandOptions) -> why.Why:
     def anchored(findings: Sequence[ReportedFinding]) -> tuple[ReportedFinding, ...]:
         return tuple(of_finding(f, site) for f in findings)
 
-    def linked(link: why.Link) -> why.Link:
+    def linked(link: chain.Link) -> chain.Link:
         because, also = anchored(link.because), anchored(link.also)
         about = link.resource
         fields = link.fields
@@ -179,7 +179,7 @@ def _revisions(t: Transport, app: App) -> dict[str, Object]:
     if len(app.sources) != 1 or app.sources[0].get("chart") or not app.revisions:
         return {}
     try:
-        return {app.revisions[0]: argocd.revision_metadata(t, app.ref, app.revisions[0])}
+        return {app.revisions[0]: api.revision_metadata(t, app.ref, app.revisions[0])}
     except AuthError:
         raise
     except ArgolintError:

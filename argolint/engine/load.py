@@ -20,8 +20,7 @@ from argolint.host.timing import charged
 from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
 from argolint.patterns import regex
 from argolint.redaction import in_name
-from argolint.server import api as argocd
-from argolint.server import application_list
+from argolint.server import api, application_list
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError
@@ -45,7 +44,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             return default
 
     try:
-        settings: Object = argocd.settings(t)  # the first answer shows whether the host is an Argo CD
+        settings: Object = api.settings(t)  # the first answer shows whether the host is an Argo CD
         if not settings:
             failures.append(
                 Failure(SETTINGS, "the server sent no settings", "run again; if it stays, look at this answer")
@@ -53,15 +52,15 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     except (ApiError, NotRecorded) as error:
         failures.append(Failure(SETTINGS, error.message, error.hint))
         settings = {}
-    version: str = optional("version", argocd.version, "")
-    projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
+    version: str = optional("version", api.version, "")
+    projects: tuple[Object, ...] = optional("projects", api.projects, ())
     remarks: list[str] = []
-    clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
+    clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", api.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
     server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything in the report refers to it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
-    sets = optional("applicationsets", argocd.application_sets, ())
+    sets = optional("applicationsets", api.application_sets, ())
     apps = sorted(
         (
             app_from_list(
@@ -99,7 +98,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         tuple(apps),
         {text_at(p, "metadata", "name"): p for p in projects},
         clusters,
-        optional("repositories", argocd.repositories, ()),
+        optional("repositories", api.repositories, ()),
         sets,
         tuple(remarks),
     )
@@ -154,7 +153,7 @@ def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[F
     An error caused by a condition (500 with its text) is no failure: the condition's finding explains it.
     """
     found: dict[str, Any] = {}
-    for stage, call in ((_MANAGED, argocd.managed_resources), (_TREE, argocd.resource_tree)):
+    for stage, call in ((_MANAGED, api.managed_resources), (_TREE, api.resource_tree)):
         try:
             found[stage] = call(t, app.ref)
         except AuthError:
@@ -178,7 +177,7 @@ def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[F
 def _read_failure(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
     """The failure of a read. A destination that is down is one failure of the application, whichever read failed."""
     failed = fleet.connection(app.cluster).get("status") == "Failed"
-    if not argocd.is_cluster_silent(error, app.cluster, failed=failed):
+    if not api.is_cluster_silent(error, app.cluster, failed=failed):
         return Failure(stage, error.message, _hint(stage, error, app, fleet), app.ref, rule)
     why = f"cluster {plain(app.cluster)} does not answer Argo CD"
     hint = f"`argocd cluster get {sh(app.cluster)}` shows why; run again when it answers"
@@ -268,25 +267,25 @@ def _is_local(app: App, plan: Plan) -> bool:
 def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
     match want.kind:
         case "events":
-            return argocd.events(t, app.ref, want.resource, want.uid)
+            return api.events(t, app.ref, want.resource, want.uid)
         case "app-events":
-            return argocd.events(t, app.ref)
+            return api.events(t, app.ref)
         case "live":
-            return argocd.resource(t, want.app or app.ref, want.resource) if want.resource else None
+            return api.resource(t, want.app or app.ref, want.resource) if want.resource else None
         case "peer":
             return _peer_object(t, fleet, want)
         case "manifests":
-            return argocd.manifests(t, app.ref)
+            return api.manifests(t, app.ref)
         case "render":
             made = plan.local.twice(app, fleet) if plan.local and plan.local.covers(app) else None
             if made is not None or not (plan.renders or t.offline):
                 return made
             with _ONE_RENDER:
-                return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
+                return tuple(api.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
         case "sync-windows":
-            return argocd.sync_windows(t, app.ref)
+            return api.sync_windows(t, app.ref)
         case "revision":
-            return argocd.revision_metadata(t, app.ref, want.revision, want.source)
+            return api.revision_metadata(t, app.ref, want.revision, want.source)
 
 
 def controller(t: Transport, fleet: Fleet) -> Controller:
@@ -305,5 +304,5 @@ def _peer_object(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
     other = fleet.by_ref.get(want.app) if want.app else None
     if other is None or want.resource is None:
         return None
-    states = argocd.managed_resources(t, other.ref, want.resource)
+    states = api.managed_resources(t, other.ref, want.resource)
     return other.with_states(states, None).resource(want.resource.key)

@@ -14,7 +14,7 @@ from itertools import islice
 import msgspec
 
 from argolint.application.fleet import Fleet
-from argolint.engine import run as engine
+from argolint.engine import run
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import ChosenRule, Plan, Progress
@@ -71,13 +71,13 @@ def collect(
     plan: Plan,
     progress: Progress = lambda done, total: None,
     fleet: Fleet | None = None,
-    look: engine.Look | None = None,
+    look: run.Look | None = None,
 ) -> Part:
     """Read the fleet (unless given) and examine this shard's applications, here or with `look`."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
         fleet, failures = load_fleet(t)
-    results = sorted(engine.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
+    results = sorted(run.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,
         plan.shard,

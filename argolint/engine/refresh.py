@@ -10,7 +10,7 @@ from argolint.application.fleet import Fleet, cluster_of
 from argolint.errors import ApiError, ConnectError
 from argolint.host.threads import each
 from argolint.model import AppRef
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.values import mapping, text_at
 
@@ -43,7 +43,7 @@ def _ref(app: App) -> AppRef:
 
 def _read(t: Transport, ref: AppRef, fleet: Fleet, by_name: dict[str, str]) -> App | None:
     try:
-        raw = argocd.application(t, ref)
+        raw = api.application(t, ref)
     except ApiError as error:
         if error.status in (
             403,

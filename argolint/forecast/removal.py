@@ -21,7 +21,7 @@ from argolint.host.folder import FileError
 from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey, Want
 from argolint.reports import assemble
 from argolint.reports.document import ForecastCause, ForecastStep
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.sources.files import own_path, read_text
 from argolint.values import enumerated, text_at
@@ -163,7 +163,7 @@ def removal_forecast(
 def _with_hooks(t: Transport, app: App) -> App:
     """The application with the plain render, which alone has hooks that have not run yet."""
     try:
-        return app.with_evidence({Want("manifests"): argocd.manifests(t, app.ref)})
+        return app.with_evidence({Want("manifests"): api.manifests(t, app.ref)})
     except AuthError:
         raise
     except ArgolintError:

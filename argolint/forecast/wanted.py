@@ -15,7 +15,7 @@ from argolint.forecast.world import ARGOCD, World
 from argolint.model import Failure
 from argolint.plugins import chart_changes, removed_apis, upgrade_tables
 from argolint.reports.document import Forecast
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.values import text_at
 
@@ -87,7 +87,7 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
     if product == "kubernetes":
         return today.oldest_cluster(fleet, clusters)
     if product == "helm":
-        return argocd.helm_version(t)
+        return api.helm_version(t)
     version, _ = today.oldest_operator(fleet, clusters)
     return "v" + ".".join(map(str, version)) if version else ""
 

@@ -13,7 +13,7 @@ from argolint.gate.change import Change
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
 from argolint.patterns import regex
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError, NotHereError
@@ -177,10 +177,10 @@ def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) 
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
     try:
         if not revision:
-            return argocd.manifests(t, app.ref)
+            return api.manifests(t, app.ref)
         if several:
-            return argocd.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
-        return argocd.manifests(t, app.ref, revision=revision, fresh=fresh)
+            return api.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
+        return api.manifests(t, app.ref, revision=revision, fresh=fresh)
     except AuthError:
         raise
     except ApiError as error:

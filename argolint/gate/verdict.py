@@ -18,8 +18,7 @@ from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, Resour
 from argolint.model.fingerprint import identity
 from argolint.model.results import Outcome
 from argolint.redaction import in_name, show_sides, without_secrets
-from argolint.reports import assemble
-from argolint.reports import document as report
+from argolint.reports import assemble, document
 from argolint.suppression import suppress
 from argolint.suppression.suppress import Suppressions
 
@@ -109,9 +108,9 @@ def _parties(finding: Finding) -> frozenset[AppRef]:
     return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
 
 
-def gate_report(verdict: Verdict, change: Change) -> report.Gate:
+def gate_report(verdict: Verdict, change: Change) -> document.Gate:
     """The verdict for the report: counts, and what changes in each application."""
-    return report.Gate(
+    return document.Gate(
         verdict.base_name or "HEAD",
         change.head,
         len(verdict.new),
@@ -125,20 +124,20 @@ def gate_report(verdict: Verdict, change: Change) -> report.Gate:
     )
 
 
-def _app_report(judged: Touched) -> report.GateApp:
+def _app_report(judged: Touched) -> document.GateApp:
     change = judged.delta
-    rows: list[tuple[ResourceKey, Literal["added", "removed", "changed"], tuple[report.GateField, ...]]] = [
+    rows: list[tuple[ResourceKey, Literal["added", "removed", "changed"], tuple[document.GateField, ...]]] = [
         *((key, "added", ()) for key in change.added),
         *((key, "removed", ()) for key in change.removed),
         *((key, "changed", tuple(_fields(edit))) for key, edit in change.changed.items()),
     ]
     changes = tuple(
-        report.GateChange(assemble.resource(_id(key, judged)), what, fields)
+        document.GateChange(assemble.resource(_id(key, judged)), what, fields)
         for key, what, fields in sorted(
             rows, key=lambda row: (row[0].kind, row[0].namespace, row[0].name, row[0].group)
         )
     )
-    return report.GateApp(assemble.app(judged.ref), judged.what, changes, judged.notes)
+    return document.GateApp(assemble.app(judged.ref), judged.what, changes, judged.notes)
 
 
 def _id(key: ResourceKey, judged: Touched) -> ResourceId:
@@ -146,9 +145,9 @@ def _id(key: ResourceKey, judged: Touched) -> ResourceId:
     return found.id if found else ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
 
 
-def _fields(edit: Edited) -> Iterator[report.GateField]:
+def _fields(edit: Edited) -> Iterator[document.GateField]:
     for pointer, after, before in sorted(differences(edit.head, edit.base), key=lambda pair: pair[0]):
         base, head = show_sides(pointer, (before, edit.base), (after, edit.head), limit=200)
-        yield report.GateField(
+        yield document.GateField(
             in_name(pointer), None if before is MISSING else base, None if after is MISSING else head
         )

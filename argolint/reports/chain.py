@@ -20,8 +20,7 @@ from argolint.comparison import managed_fields
 from argolint.errors import UsageError
 from argolint.model import AppRef, Change, Finding, Object, ResourceId, Symptom, Writer
 from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, without_secrets
-from argolint.reports import assemble
-from argolint.reports import document as report
+from argolint.reports import assemble, document
 from argolint.reports.steps import Step, order
 from argolint.values import get, split_pointer
 from argolint.values.short_kinds import kinds
@@ -62,15 +61,15 @@ class FieldState(msgspec.Struct, frozen=True):
     live: str | None
     equal: bool
     writers: tuple[Wrote, ...] = ()
-    source: report.ReportedSource | None = None
+    source: document.ReportedSource | None = None
 
 
 class Involved(msgspec.Struct, frozen=True):
     """Another application or object that is involved."""
 
     role: str
-    app: report.ReportedApp
-    resource: report.ReportedResource | None = None
+    app: document.ReportedApp
+    resource: document.ReportedResource | None = None
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -81,10 +80,10 @@ class Link(msgspec.Struct, frozen=True):
 
     kind: str
     fact: str
-    resource: report.ReportedResource | None = None
+    resource: document.ReportedResource | None = None
     fields: tuple[FieldState, ...] = ()
-    because: tuple[report.ReportedFinding, ...] = ()
-    also: tuple[report.ReportedFinding, ...] = ()
+    because: tuple[document.ReportedFinding, ...] = ()
+    also: tuple[document.ReportedFinding, ...] = ()
     involved: tuple[Involved, ...] = ()
 
 
@@ -92,7 +91,7 @@ class Why(msgspec.Struct, frozen=True):
     """The whole explanation. `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere."""
 
     schema_version: str
-    app: report.ReportedApp
+    app: document.ReportedApp
     sync: str
     health: str
     automation: str
@@ -100,7 +99,7 @@ class Why(msgspec.Struct, frozen=True):
     last_sync: str
     desired_from: tuple[Origin, ...]
     chain: tuple[Link, ...]
-    also: tuple[report.ReportedFinding, ...] = ()
+    also: tuple[document.ReportedFinding, ...] = ()
     steps: tuple[Step, ...] = ()
 
 

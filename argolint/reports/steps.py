@@ -11,8 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.model import ResourceId
 from argolint.relations.blocked import blocked, halted
 from argolint.relations.next_sync import items_of, options_of
-from argolint.reports import assemble
-from argolint.reports import document as report
+from argolint.reports import assemble, document
 from argolint.sequence.order import PHASES, Place
 from argolint.sequence.tasks import Task, steps, tasks
 from argolint.values import text_at
@@ -24,7 +23,7 @@ class Step(msgspec.Struct, frozen=True):
 
     phase: str
     wave: int
-    objects: tuple[report.ReportedResource, ...]
+    objects: tuple[document.ReportedResource, ...]
     hooks: int = 0
     waits: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ import msgspec
 from argolint.errors import AuthError, ConnectError
 from argolint.redaction import excerpt
 from argolint.serve.times import Times
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.http import HttpTransport
 from argolint.values import shorten
 from argolint.values.decoding import decoder
@@ -59,7 +59,7 @@ def opened(t: HttpTransport, times: Times, projects: Sequence[str] = ()) -> Iter
     with t.stream(PATH, query, idle_s=times.idle_s, whole_s=times.stream_s, max_bytes=times.stream_bytes) as streamed:
         answer = streamed.answer
         if answer.status >= 400:
-            raise argocd.refusal(t, PATH, answer)
+            raise api.refusal(t, PATH, answer)
         if "text/event-stream" not in answer.content_type:
             what = excerpt(answer.content_type, 60) or "no content type"
             raise ConnectError(

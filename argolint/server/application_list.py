@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from argolint.application.entry import Entry
 from argolint.errors import ApiError, ArgolintError, AuthError
 from argolint.model import AppRef, Failure, Object
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.api import Unreadable
 from argolint.server.transport import Transport
 from argolint.values import text_at
@@ -61,9 +61,9 @@ def _entries(
 ) -> Iterable[Entry | Unreadable]:
     """The whole list; project by project if it is over the server's message limit (429)."""
     try:
-        return argocd.applications(t)
+        return api.applications(t)
     except ApiError as error:
-        if error.status != 429 or argocd.TOO_LARGE not in error.reason or not projects:
+        if error.status != 429 or api.TOO_LARGE not in error.reason or not projects:
             raise
     remarks.append(
         "The list of all applications is over the server's message limit, so it was read project by project."
@@ -83,7 +83,7 @@ def _entries(
 def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> Iterator[Entry | Unreadable]:
     for name in sorted(text_at(p, "metadata", "name") for p in projects):
         try:
-            yield from argocd.applications(t, [("projects", name)])
+            yield from api.applications(t, [("projects", name)])
         except AuthError:
             raise
         except ArgolintError as error:
@@ -93,7 +93,7 @@ def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure
 def _sees_every_project(t: Transport) -> bool:
     """Whether the account may see every project; False if the server does not say."""
     try:
-        return argocd.can_i(t, "projects", "get", "*")
+        return api.can_i(t, "projects", "get", "*")
     except AuthError:
         raise
     except ArgolintError:

@@ -17,7 +17,7 @@ from argolint import __version__
 from argolint.errors import ArgolintError, NotRecorded, SnapshotError, UsageError
 from argolint.model import AppRef, Object
 from argolint.redaction.masks import MASK
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.mask import without_people
 from argolint.snapshots.narrow import APPLICATIONS
@@ -51,8 +51,8 @@ class FleetTransport:
             self._file.get(APPLICATIONS)
         except NotRecorded:
             raise UsageError(f"{path} does not hold the list of applications", _WRITE) from None
-        theirs = _url(argocd.settings(self._file), self._file.server)
-        ours = _url(argocd.settings(inner), inner.server)
+        theirs = _url(api.settings(self._file), self._file.server)
+        ours = _url(api.settings(inner), inner.server)
         if theirs != ours:
             raise UsageError(f"{path} holds the fleet of {theirs}, and this is {ours}", "name the file of this server")
         self.age = max(inner.now() - self.now(), timedelta())
@@ -93,7 +93,7 @@ class FleetTransport:
             return raw
         name, namespace = text_at(entry, "metadata", "name"), text_at(entry, "metadata", "namespace")
         try:
-            return argocd.application(self._inner, AppRef(namespace, name, text_at(mapping(entry, "spec"), "project")))
+            return api.application(self._inner, AppRef(namespace, name, text_at(mapping(entry, "spec"), "project")))
         except ArgolintError:
             return raw  # it was deleted or is forbidden: the next request about it says so
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from argolint.errors import UsageError
-from argolint.host import programs as bounded
+from argolint.host import programs
 from argolint.host.programs import LimitError, Limits
 from argolint.host.temporary import temporary_folder
 from argolint.values import plain
@@ -467,17 +467,17 @@ class Git:
         limits: Limits | None = None,
         config: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
-    ) -> bounded.Ended:
+    ) -> programs.Ended:
         settings = [word for setting in (*_OVERRULED, *config) for word in ("-c", setting)]
         ceiling = {"GIT_CEILING_DIRECTORIES": str(self.path.absolute().parent)} if "--no-index" in arguments else {}
-        program = bounded.find("git")
+        program = programs.find("git")
         if program is None:
             raise UsageError(f"cannot run git in {self.path}: there is none on PATH", "install git")
         try:
-            return bounded.run(
+            return programs.run(
                 (program, "--no-pager", *settings, *arguments),
                 name=f"git {arguments[0]}",
-                env={**bounded.inherited(), **_ENVIRONMENT, **ceiling, **(env or {})},
+                env={**programs.inherited(), **_ENVIRONMENT, **ceiling, **(env or {})},
                 limits=limits or (_QUICK if arguments[0] in _QUICK_COMMANDS else _LIMITS),
                 cwd=self.path,
                 stdin=stdin,

@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.host import programs as bounded
+from argolint.host import programs
 from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
 from argolint.model import Json, Object
@@ -111,7 +111,7 @@ def _without_commas(value: str) -> str:
 
 def find(*checkouts: Path) -> str:
     """The helm on PATH, outside of any checkout. UsageError if there is none."""
-    found = bounded.find("helm", *checkouts)
+    found = programs.find("helm", *checkouts)
     if found is None:
         raise UsageError(
             "--helm-render needs helm, and there is none on PATH",
@@ -210,7 +210,7 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
     name = f"helm {command[0]}"
     try:
         with _AT_ONCE:
-            ended = bounded.run((binary, *command), name=name, env=_environment(home), limits=_LIMITS, cwd=folder)
+            ended = programs.run((binary, *command), name=name, env=_environment(home), limits=_LIMITS, cwd=folder)
     except LimitError as error:
         raise (NotHereError if "took longer" in error.message else HelmError)(error.message) from None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument

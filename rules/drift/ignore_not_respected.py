@@ -24,8 +24,7 @@ from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get
 
 from ._edits import removal_fix, respect_fix
-from ._fields import change_line, pointers_text
-from ._fields import writer_name as by
+from ._fields import change_line, pointers_text, writer_name
 from ._ignored import has_entries, hidden_changes, own_entries, selected_resources, selects, server_entries
 from ._scalers import is_resting, scaler_of
 from ._writers import is_sort
@@ -132,7 +131,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     are = "is" if len(changes) == 1 else "are"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{pointers_text(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
+        message=f"{pointers_text(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {writer_name(first)} wrote: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(change_line(change, resource) for change in changes),
         fixes=(

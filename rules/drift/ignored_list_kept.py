@@ -19,8 +19,17 @@ import json
 from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
-from argolint.comparison import IgnoreRule, Rules, apply, builtin, matches_object, removed, rules_of, syncs_server_side
-from argolint.comparison import has_sync_option as has_option
+from argolint.comparison import (
+    IgnoreRule,
+    Rules,
+    apply,
+    builtin,
+    has_sync_option,
+    matches_object,
+    removed,
+    rules_of,
+    syncs_server_side,
+)
 from argolint.edits import RESPECT, application_place, ignore_less
 from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
@@ -33,7 +42,7 @@ from ._ignored import hidden_changes, own_entries, paths
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object."""
     rules = rules_of(app.raw, fleet.settings, fleet.version) if app.changed else None
-    if rules is None or not rules.ignore or not has_option(app.raw, None, RESPECT):
+    if rules is None or not rules.ignore or not has_sync_option(app.raw, None, RESPECT):
         return
     for resource in app.changed:
         live, desired = resource.live, resource.desired

@@ -11,8 +11,7 @@ from argolint.model import Confidence
 from argolint.patterns import regex
 from argolint.values import fits, join_pointer, mapping, split_pointer
 
-from ..shared import chart_catalogue as catalogue
-from ..shared import charts
+from ..shared import chart_catalogue, charts
 from ..shared.chart_catalogue import Item
 from ..shared.charts import Release
 from ._shapes import checksum_name
@@ -73,7 +72,7 @@ def sign_with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
         return sign
     release, item = item_at(app, resource, sign.pointer, known)
     release = release or charts.release_of(resource, known)
-    alike = release is not None and catalogue.is_deterministic(release.chart, release.version)
+    alike = release is not None and chart_catalogue.is_deterministic(release.chart, release.version)
     if item is None and release is not None and sign.confidence == "likely" and alike:
         note = f"chart {release.chart} is known to render alike each time at its default values"
         return replace(sign, release=release, confidence="possible", why=f"{sign.why}\n{note}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Location
-from argolint.edits import consequences as operations
+from argolint.edits import consequences
 from argolint.messages import telling
 from argolint.patterns import regex
 
@@ -29,7 +29,7 @@ def own_webhook_findings(app: App) -> Iterator[Finding]:
         at=Location(app.ref),
         evidence=(f"operation {operation.phase}: {cleaned_text(found.group())}",),
         fixes=tuple(_webhook_fixes(found["why"])),
-        explains=tuple(operations.consequences(app)),
+        explains=tuple(consequences.consequences(app)),
     )
 
 
@@ -56,7 +56,7 @@ def _conversion_findings(app: App, texts: Iterable[str]) -> Iterator[Finding]:
         at=Location(app.ref),
         evidence=(cleaned_text(found.group()),),
         fixes=(Fix(title, "operator", f"CustomResourceDefinition {crd}", Edit("command", "\n".join(steps)), caveat),),
-        explains=tuple(operations.consequences(app)),
+        explains=tuple(consequences.consequences(app)),
     )
 
 

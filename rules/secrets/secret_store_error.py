@@ -46,7 +46,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import consequences as operations
+from argolint.edits import consequences
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.patterns import regex
@@ -196,7 +196,7 @@ def _refused_finding(app: App, fleet: Fleet, resource: Resource, why: str) -> Fi
         cause="invalid-provider",
         evidence=(f"the last sync: {why}", *((f"without a namespace: {enumerated(wrong, limit=4)}",) if wrong else ())),
         fixes=(bare,) if bare is not None else _fixes(app, fleet, store, classify(why), which, why),
-        explains=(*es.health_consequences(app, resource.id), *operations.consequences(app)),
+        explains=(*es.health_consequences(app, resource.id), *consequences.consequences(app)),
     )
 
 

@@ -48,8 +48,7 @@ from argolint.values import age_text, items, sh
 from ..shared import age, pods
 from ..shared.operations import sync_again_command
 from . import _hooks
-from ._failures import Failed, has_revision_moved
-from ._failures import result_failure as failed_of
+from ._failures import Failed, has_revision_moved, result_failure
 from ._refusals import refusal_fixes
 
 _SELF_RUNNING_KINDS = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
@@ -363,7 +362,7 @@ def _failed_peer(app: App) -> Failed | None:
     """The failure of the running operation: it then creates no deleted hook again, and waits for it (argoproj/argo-cd#27507)."""
     for result in app.operation.results if app.operation else ():
         if result.get("status") == "SyncFailed":
-            return failed_of(app, result)
+            return result_failure(app, result)
     return None
 
 

@@ -13,7 +13,7 @@ from argolint.errors import ArgolintError, AuthError
 from argolint.model import ResourceKey
 from argolint.reports.ownership.fleet import Wanted, holding_of
 from argolint.reports.ownership.graph import Held
-from argolint.server import api as argocd
+from argolint.server import api
 from argolint.server.transport import Transport
 
 MOST_TREES = 300
@@ -28,7 +28,7 @@ def holdings_made(t: Transport, fleet: Fleet, wanted: Wanted) -> tuple[tuple[Hel
     unread = max(0, len(apps) - MOST_TREES)
     for app in apps[:MOST_TREES]:
         try:
-            tree = argocd.resource_tree(t, app.ref)
+            tree = api.resource_tree(t, app.ref)
         except AuthError:
             raise
         except ArgolintError:
