@@ -96,8 +96,8 @@ def load_fixture(path: Path) -> Fixture:
 def check(fixture: Fixture, rules: Sequence[Rule]) -> document.Report:
     """The report of a whole check of the fixture, with default options."""
     plan = Plan(tuple(ChosenRule(r, r.default_options) for r in rules), workers=1, manifests=True)
-    read, failures, remarks = servers.load([*_sources(fixture)])
-    part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
+    read, failures, remarks = servers.read_servers([*_sources(fixture)])
+    part = servers.examine_servers(read, failures, remarks, plan, lambda name: lambda done, total: None)
     ids = frozenset(r.id for r in rules)
     now = parse_time(part.started_at)
     outcome = pipeline.conclude(part, plan.rules, suppress.Suppressions(known_rules=ids, now=now))

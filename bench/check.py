@@ -66,21 +66,21 @@ KEPT = """
 import sys, tracemalloc
 from pathlib import Path
 from argolint.engine import pipeline
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 transport = SnapshotTransport([Path(sys.argv[1])])
 tracemalloc.start()
-fleet, _ = load_fleet(transport)
-part = pipeline.collect(transport, Plan(chosen, workers=1), fleet=fleet)
+fleet, _ = read_fleet(transport)
+part = pipeline.examine_shard(transport, Plan(chosen, workers=1), fleet=fleet)
 print(tracemalloc.get_traced_memory()[0] / 1e6)
 """
 LIST = """
 import gc, sys, time, orjson
 from pathlib import Path
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.snapshots.reader import SnapshotTransport
 transport = SnapshotTransport([Path(sys.argv[1])])
 body = transport.get("/api/v1/applications").body
@@ -90,8 +90,8 @@ def spent(task):
     start = time.process_time()
     task()
     return time.process_time() - start
-load_fleet(transport)
-print(min(spent(lambda: load_fleet(transport)) for _ in range(3)) / min(spent(lambda: orjson.loads(body)) for _ in range(3)))
+read_fleet(transport)
+print(min(spent(lambda: read_fleet(transport)) for _ in range(3)) / min(spent(lambda: orjson.loads(body)) for _ in range(3)))
 """
 
 

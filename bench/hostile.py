@@ -64,7 +64,7 @@ expect_answers()
 chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 t = Hostile({"apps": [app]})
 try:
-    part = pipeline.collect(t, Plan(chosen, workers=1))
+    part = pipeline.examine_shard(t, Plan(chosen, workers=1))
     said = [f.error for f in part.failures] + [f.error for r in part.results for f in r.failures]
 except Exception as error:
     said = [str(error)]

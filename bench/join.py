@@ -29,7 +29,7 @@ import msgspec
 
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.errors import NotRecorded
 from argolint.model import Fact
 from argolint.plugins import load_rules
@@ -73,7 +73,7 @@ def measure(file: Path, what: str) -> dict[str, float]:
         msgspec.json.decode(file.read_bytes())
         found["decode"] = time.perf_counter() - started
     else:
-        fleet, _ = load_fleet(OneAnswer(file))
+        fleet, _ = read_fleet(OneAnswer(file))
         found["read"] = time.perf_counter() - started
         rule = load_rules()[RULE]
         gc.collect()

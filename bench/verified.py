@@ -58,7 +58,7 @@ class AtHead(LocalRenders):
 
 def findings(phase: Path, local: LocalRenders | None) -> Iterator[Finding]:
     rules = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
-    part = pipeline.collect(SnapshotTransport([phase]), Plan(rules, workers=1, local=local))
+    part = pipeline.examine_shard(SnapshotTransport([phase]), Plan(rules, workers=1, local=local))
     for failure in (f for result in part.results for f in result.failures if f.stage == "helm-render"):
         told = f"{failure.app} does not render: {failure.error.partition(chr(10))[0]}"
         if told not in TOLD:

@@ -113,8 +113,8 @@ def service(url: str, token: str) -> Any:
         return HttpTransport(Connection(url, token))
 
     def collect(ways: Any, *, whole: bool) -> CheckResult:
-        part, _ = reading.collect(run, CommandOptions(quiet=True), ((Source("", connect()),), ()), ways)
-        return CheckResult(session.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
+        part, _ = reading.examine_sources(run, CommandOptions(quiet=True), ((Source("", connect()),), ()), ways)
+        return CheckResult(session.report_of(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)
     return connect, collect, document.Report("1.0", document.Tool("argolint", "0"), "", False, (), summary, ())

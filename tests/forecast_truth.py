@@ -18,7 +18,7 @@ import yaml
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.errors import ArgolintError
 from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
@@ -88,7 +88,7 @@ def _healths(phase: Path) -> dict[tuple[str, str, str], str]:
     """The health of every live object that an application lists, by the resource trees."""
     t = SnapshotTransport([phase])
     found = {}
-    for app in load_fleet(t)[0].apps:
+    for app in read_fleet(t)[0].apps:
         try:
             tree = argocd.resource_tree(t, app.ref)
         except ArgolintError:
@@ -101,7 +101,7 @@ def _healths(phase: Path) -> dict[tuple[str, str, str], str]:
 
 
 def _fleet(phase: Path) -> Fleet:
-    return load_fleet(SnapshotTransport([phase]))[0]
+    return read_fleet(SnapshotTransport([phase]))[0]
 
 
 def _random(truth: Path) -> frozenset[tuple[str, str]]:

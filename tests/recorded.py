@@ -10,7 +10,7 @@ from argolint import Finding, Fleet
 from argolint.engine import pipeline
 from argolint.engine import run as engine
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
@@ -29,7 +29,7 @@ def in_depth(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
 
     def write(file: Path) -> None:
         t = SnapshotTransport([recording(phase)])
-        fleet, _ = load_fleet(t)
+        fleet, _ = read_fleet(t)
         found = join(engine.run(t, fleet, Plan(rules(), workers=2, deep=True)), rules()).findings
         file.write_bytes(pickle.dumps((fleet, found)))
 

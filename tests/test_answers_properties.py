@@ -121,7 +121,7 @@ def _rules() -> tuple[ChosenRule, ...]:
 def look(transport: Transport, shard: tuple[int, int] = (1, 1)) -> None:
     """A check and its reports: no rule fails, and no error but an ArgolintError is raised."""
     try:
-        part = lint.collect(transport, Plan(_rules(), workers=1, deep=True, shard=shard))
+        part = lint.examine_shard(transport, Plan(_rules(), workers=1, deep=True, shard=shard))
     except ArgolintError:
         return
     outcome = join(part.results, _rules())

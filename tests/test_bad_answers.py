@@ -55,7 +55,7 @@ def looked_at(folder: Path, bodies: Mapping[str, bytes]) -> Part:
     rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     with ReplayServer(Spoiled(folder, bodies)) as server:
         transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
-        return lint.collect(transport, Plan(rules, workers=4, deep=True))
+        return lint.examine_shard(transport, Plan(rules, workers=4, deep=True))
 
 
 def of_list(part: Part) -> list[str]:
@@ -98,7 +98,7 @@ def test_no_name_leads_to_another_path_of_the_server(tmp_path: Path) -> None:
     more = [{**APPS[0], "metadata": {"name": name, "namespace": "argocd"}} for name in names]
     with ReplayServer(Spoiled(tmp_path, {LIST: listed(*more)})) as server:
         transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
-        part = lint.collect(transport, Plan(rules, deep=True))
+        part = lint.examine_shard(transport, Plan(rules, deep=True))
         asked = {seen.partition("?")[0] for seen in server.seen if "appNamespace" in seen}
     quoted = ("web", "worker", "..%2F..%2Faccount", "%252e%252e", "web%3Fx%3D1%23")
     assert {path.rpartition("/")[0] for path in asked} == {f"{LIST}/{name}" for name in quoted}

@@ -74,7 +74,7 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
     rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
-    part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True, shard=(seed, 3)))
+    part = lint.examine_shard(Distorted(end, seed), Plan(rules, workers=1, deep=True, shard=(seed, 3)))
     outcome = lint.conclude(part, rules, suppress.Suppressions())
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []
     assert outcome.findings

@@ -116,7 +116,7 @@ def test_in_a_large_fleet_a_healthy_application_without_delicate_kinds_costs_no_
     data = fixture(*({"name": f"app-{n}", "resources": [{"desired": WEB, "live": WEB}]} for n in range(201))).data
     t = Counting(data)
     rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values() if not r.join)
-    lint.collect(t, Plan(rules))
+    lint.examine_shard(t, Plan(rules))
     assert [p for p in t.paths if p.startswith("/api/v1/applications/")] == []
     assert t.paths.count("/api/v1/applications") == 1
 
@@ -156,9 +156,9 @@ def test_renders_are_not_asked_of_a_live_server_unless_allowed() -> None:
     t = Counting(fixture({"name": "a", "manifests": [], "renders": [[], []]}).data)
     t.offline = False
     chosen = (ChosenRule(rule("renders", wants=wants), None),)
-    lint.collect(t, Plan(chosen))
+    lint.examine_shard(t, Plan(chosen))
     assert [p for p in t.paths if p.endswith("/manifests")] == []
-    lint.collect(t, Plan(chosen, renders=True, manifests=True))
+    lint.examine_shard(t, Plan(chosen, renders=True, manifests=True))
     assert len([p for p in t.paths if p.endswith("/manifests")]) == 3
 
 
@@ -228,7 +228,7 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
     chosen = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
     parts = []
     for index in range(1, shards + 1):
-        part = lint.collect(
+        part = lint.examine_shard(
             SnapshotTransport([path]), Plan(chosen, wanted=_some, workers=workers, shard=(index, shards))
         )
         parts.append((str(index), lint.from_json(lint.to_json(part), "memory") if shards > 1 else part))
@@ -260,7 +260,7 @@ def test_one_application_at_a_time_is_looked_at_while_others_are_read() -> None:
 
     names = [f"app-{number}" for number in range(12)]
     t = FixtureTransport({"apps": [{"name": name} for name in names]})
-    part = lint.collect(t, Plan((ChosenRule(rule("slow", check=look, wants=look), None),), workers=4))
+    part = lint.examine_shard(t, Plan((ChosenRule(rule("slow", check=look, wants=look), None),), workers=4))
     assert [(r.ref.name, r.failures) for r in part.results] == [(name, ()) for name in sorted(names)]
     assert most == 1
 

@@ -16,7 +16,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.engine import run as engine
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Related, ResourceId, Symptom, Want
 from argolint.plugins import load_rules
@@ -30,7 +30,7 @@ from tests.conftest import recording
 
 def states(t: Transport) -> Iterator[tuple[App, Fleet]]:
     """Every application whose states the server answered."""
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     for app in fleet.apps:
         if app.desired_known:
             yield app.with_states(argocd.managed_resources(t, app.ref), argocd.resource_tree(t, app.ref)), fleet
@@ -471,7 +471,7 @@ def test_every_rule_proves_its_fixes_on_recordings(
 ) -> None:
     """Verified first fixes are counted by rule; a fix that the engine had to drop is a fault of its rule."""
     transport = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(transport)
+    fleet, _ = read_fleet(transport)
     plan = Plan(tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values()), workers=1)
     with caplog.at_level("DEBUG", logger="argolint.engine.run"):
         findings = [finding for result in engine.run(transport, fleet, plan) for finding in result.findings]

@@ -20,7 +20,7 @@ from argolint.comparison import compare
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.edits import RESPECT
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load, load_fleet, needs_states
+from argolint.engine.load import needs_states, read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.fixes.compose import composed_operations
 from argolint.model import AppRef, ResourceKey
@@ -72,10 +72,11 @@ def phase(request: pytest.FixtureRequest) -> str:
 def examined(phase: str) -> tuple[Fleet, tuple[ChosenRule, ...], dict[AppRef, App], list[Finding]]:
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
     transport = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(transport)
+    fleet, _ = read_fleet(transport)
     plan = Plan(all_rules())
     apps = {
-        app.ref: load(transport, app, fleet, plan, states=needs_states(app, fleet, plan.rules))[0] for app in fleet.apps
+        app.ref: read_application(transport, app, fleet, plan, states=needs_states(app, fleet, plan.rules))[0]
+        for app in fleet.apps
     }
     return fleet, plan.rules, apps, [finding for result in plainly(phase).results for finding in result.findings]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast.wanted import upgrades
@@ -52,7 +52,7 @@ def company(*objects: Data, live: bool = True, **source: Any) -> Data:
 
 def forecast(data: Data, *charts: str) -> tuple[tuple[Finding, ...], tuple[ForecastVersion, ...]]:
     t = FixtureTransport(data)
-    made, found = upgrades(t, load_fleet(t)[0], (), {}, Plan((), workers=1), "", charts)
+    made, found = upgrades(t, read_fleet(t)[0], (), {}, Plan((), workers=1), "", charts)
     return found.findings, made.versions
 
 

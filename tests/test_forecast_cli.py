@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.forecast import report as told
 from argolint.forecast.wanted import upgrades
@@ -26,7 +26,7 @@ Data = dict[str, Any]
 
 def made(data: Data, **wanted: str) -> document.Report:
     t = FixtureTransport(data)
-    known, failures = load_fleet(t)
+    known, failures = read_fleet(t)
     forecast, found = upgrades(t, known, failures, wanted, Plan((), workers=1))
     return told.report(
         forecast,

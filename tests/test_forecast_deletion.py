@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import removal
@@ -55,7 +55,7 @@ def fate(
     data: Data, *names: str, way: Any = "delete", cascade: str = "auto", manifests: bool = False
 ) -> DeletionForecast:
     t = FixtureTransport(data)
-    known, _ = load_fleet(t)
+    known, _ = read_fleet(t)
     meant = removal.removal_targets(known, names, lambda app, fleet: True, way)
     return removal.removal_forecast(t, known, meant, Plan((), workers=1, manifests=manifests), way, cascade)[0]
 

@@ -13,7 +13,7 @@ from typing import Any
 import jq
 import pytest
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan as Reading
 from argolint.errors import UsageError
 from argolint.forecast import removal
@@ -32,7 +32,7 @@ NAMES = {"set": {"kind": "ApplicationSet", "name": "fleet"}}
 
 def moved(data: Data, name: str, where: Where, target: str) -> Plan:
     t = FixtureTransport(data)
-    known, _ = load_fleet(t)
+    known, _ = read_fleet(t)
     one, failures = removal.application_named(t, known, name, Reading((), workers=1))
     assert failures == ()
     return plan(one, known, where, target)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast.conditions import CONDITIONS
@@ -38,7 +38,7 @@ def forecast(data: Data, **wanted: str) -> Upgrade:
 def unread(data: Data, failures: tuple[Failure, ...], **wanted: str) -> Upgrade:
     """The same where some lists could not be read."""
     t = FixtureTransport(data)
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     asked = {name.replace("_", "-"): version for name, version in wanted.items()}
     return upgrades(t, fleet, failures, asked, Plan((), workers=1))[1]
 
@@ -1144,7 +1144,7 @@ def test_every_upgrade_note_of_argo_cd_is_a_row_or_says_why_it_is_none() -> None
 def test_forecasts_of_clusters_say_what_the_recorded_lists_say_and_nothing_else(company: str) -> None:
     """What is written for v1beta1 is all that External Secrets 2.9 breaks there; what runs on Kubernetes 1.36 breaks by no step up to it."""
     t = SnapshotTransport([recording(f"{company}/3-after-commits")])
-    known, _ = load_fleet(t)
+    known, _ = read_fleet(t)
     found = upgrades(t, known, (), {"external-secrets": "2.9"}, Plan((), workers=1))[1]
     said = {
         (f.at.app.name, r.kind, r.name)

@@ -14,7 +14,7 @@ import yaml
 from argolint.application.app import app_from_list
 from argolint.application.application_sets import Controller, owned_applications
 from argolint.application.fleet import IN_CLUSTER, Fleet
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.gate.change import Pair
 from argolint.gate.generated import generated_change
 from argolint.snapshots.reader import SnapshotTransport
@@ -302,7 +302,7 @@ def test_texts_are_put_together_as_go_does_or_not_at_all(text: str, made: str | 
 
 @pytest.mark.parametrize("company", ["harbourline", "harbourline-3.6"])
 def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: str) -> None:
-    known, _ = load_fleet(SnapshotTransport([recording(f"{company}/3-after-commits")]))
+    known, _ = read_fleet(SnapshotTransport([recording(f"{company}/3-after-commits")]))
     (raw,) = known.application_sets
     live = {app.name: app.spec for app in owned_applications(known, raw)}
     given = generated(raw["spec"], "argocd", known, None)

@@ -16,7 +16,7 @@ from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare
 from argolint.edits.handover import released
 from argolint.engine import pipeline
 from argolint.engine.join import join
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Fact, ResourceId, Trial
 from argolint.plugins import load_rules
@@ -125,10 +125,10 @@ def test_what_a_chart_or_an_overlay_then_renders_is_left_open(tool: str, how: st
 
 def test_a_render_with_the_values_closes_what_was_left_open() -> None:
     """With --helm-render, and known values that switch the object off."""
-    fleet, _ = load_fleet(transport := testing.FixtureTransport(two()))
+    fleet, _ = read_fleet(transport := testing.FixtureTransport(two()))
     plan = Plan(tuple(ChosenRule(rule, rule.default_options) for rule in RULES), workers=1)
     (ref,) = (app.ref for app in fleet.apps if app.name == "read")
-    read, _ = load(
+    read, _ = read_application(
         transport, replace(fleet.by_ref[ref], resources=tuple(fleet.by_ref[ref].resources)), fleet, plan, states=True
     )
     (shared,) = (r for r in read.resources if r.name == "common")
@@ -176,7 +176,7 @@ def test_shards_come_to_the_same_verdict() -> None:
     def joined(*shards: tuple[int, int]) -> list[Any]:
         parts = []
         for shard in shards:
-            part = pipeline.collect(testing.FixtureTransport(two()), Plan(chosen, workers=1, shard=shard))
+            part = pipeline.examine_shard(testing.FixtureTransport(two()), Plan(chosen, workers=1, shard=shard))
             parts.append((str(shard), pipeline.from_json(pipeline.to_json(part), "shard")))
         merged = pipeline.merge(parts)
         return [f for f in join(merged.results, chosen).findings if f.rule == "shared-resource"]

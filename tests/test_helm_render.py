@@ -23,7 +23,7 @@ from msgspec import structs
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.run import renderer
 from argolint.errors import ArgolintError, UsageError
@@ -86,7 +86,7 @@ def one_app(
     info = {"serverVersion": "1.31", "apiVersions": ["v1", "apps/v1"]}
     clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": info}]
     t = FixtureTransport({"apps": [{**app, "resources": resources or []}], "server": {"clusters": clusters}})
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     return fleet.apps[0], fleet, t
 
 

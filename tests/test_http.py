@@ -16,7 +16,7 @@ from pathlib import Path
 import certifi
 import pytest
 
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.errors import ConnectError, UsageError
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
@@ -360,7 +360,7 @@ def test_no_text_of_a_transport_or_connection_shows_the_token(small: SnapshotTra
 def test_a_token_of_one_project_says_that_others_are_unseen(small: SnapshotTransport) -> None:
     with ReplayServer(small) as server:
         ours = Connection(f"http://{server.address}", token=server.token(subject="proj:shop:ci"))
-        fleet, _ = load_fleet(HttpTransport(ours, retry_s=0.001))
+        fleet, _ = read_fleet(HttpTransport(ours, retry_s=0.001))
     assert fleet.remarks == (
         "The token is of project shop alone: applications of other projects, what they own, and the settings of projects are not seen.",
     )

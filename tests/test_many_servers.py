@@ -16,7 +16,7 @@ import yaml
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import Plan
-from argolint.engine.servers import Source, examine, load
+from argolint.engine.servers import Source, examine_servers, read_servers
 from argolint.errors import ConnectError
 from argolint.model.results import AppResult
 from argolint.reports import document
@@ -861,8 +861,8 @@ def test_who_looks_is_not_waited_for_again_once_it_is_gone(tmp_path: Path) -> No
             raise ConnectError("no Dask scheduler answers")
         yield from (AppResult(app.ref) for app in apps)
 
-    read, failures, remarks = load(sources)
-    part = examine(read, failures, remarks, Plan(()), lambda name: lambda done, total: None, lambda t: look)
+    read, failures, remarks = read_servers(sources)
+    part = examine_servers(read, failures, remarks, Plan(()), lambda name: lambda done, total: None, lambda t: look)
     assert asked == ["a", "b"]
     errors = [[f.error for f in result.failures] for result in part.results]
     assert sorted(errors) == [[]] * 2 + [["no Dask scheduler answers"]] * 6

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.plugins import load_rules
 from argolint.testing import Fixture, FixtureTransport
 
@@ -25,7 +25,7 @@ def _app(**more: Any) -> dict[str, Any]:
 def _unseen(app: dict[str, Any], server: dict[str, Any], *, project: str = "") -> tuple[list[str], str]:
     t = FixtureTransport({"apps": [app], "server": server})
     t.project = project  # type: ignore[attr-defined]
-    fleet, failures = load_fleet(t)
+    fleet, failures = read_fleet(t)
     assert fleet.apps
     return sorted(f.stage for f in failures), " ".join(fleet.remarks)
 

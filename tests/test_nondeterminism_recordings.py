@@ -37,7 +37,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     name, phase, layers = request.param
     t = SnapshotTransport([recording(f"{name}/{p}") for p in (phase, *layers)])
     chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
-    part = lint.collect(t, Plan(chosen))
+    part = lint.examine_shard(t, Plan(chosen))
     ids = frozenset(r.id for r in RULES)
     outcome = lint.conclude(part, chosen, Suppressions(known_rules=ids, now=t.now()))
     made = assemble.build(

@@ -18,7 +18,7 @@ from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rul
 from argolint.engine import pipeline as lint
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
@@ -85,9 +85,9 @@ def everything_told(made: report.Report) -> str:
 def chain_of(data: Mapping[str, Any]) -> str:
     """What `why` tells of the application, of its objects and of each field that differs, in both forms."""
     t = FixtureTransport(data)
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     plan = Plan(tuple(ChosenRule(r, r.default_options) for r in RULES), workers=1, manifests=True)
-    app, _ = load(t, fleet.apps[0], fleet, plan, states=True)
+    app, _ = read_application(t, fleet.apps[0], fleet, plan, states=True)
     found = join([inspect(app, fleet, plan.rules)], plan.rules).findings
     asked = [why.Target(), *(why.Target(f"{r.kind}/{r.name}") for r in app.resources)]
     asked += [why.Target(f"{r.kind}/{r.name}", c.pointer) for r in app.resources for c in r.changes]
@@ -266,7 +266,7 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     server = {"settings": {"url": f"https://ci:{SECRET}@cd.example.com/"}}
     chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
     plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
-    part = lint.collect(FixtureTransport({**data.data, "server": server}), plan)
+    part = lint.examine_shard(FixtureTransport({**data.data, "server": server}), plan)
     file = lint.to_json(part).decode()
     assert f'[["team","shop"],["acme.example.com/token","{HIDDEN}"]]' in file
     assert "git.example.com/a.git@main" in file
@@ -431,7 +431,7 @@ def test_a_shard_holds_no_secret_and_still_tells_equal_ones(other: str, cause: s
 
     t = FixtureTransport({"about": "made in a test", "apps": [app("one", SECRET), app("two", other)]})
     chosen = tuple(ChosenRule(r, r.default_options) for r in RULES)
-    parts = [lint.collect(t, Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
+    parts = [lint.examine_shard(t, Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
     files = [lint.to_json(part) for part in parts]
     assert not any(value.encode() in file for file in files for value in (SECRET, other))
     assert any(b"masked-" in file for file in files)

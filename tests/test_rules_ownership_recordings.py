@@ -12,7 +12,7 @@ import yaml
 from argolint import Finding, Fleet, ResourceId
 from argolint.engine import run as engine
 from argolint.engine.join import join
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
@@ -27,7 +27,7 @@ FAMILY = frozenset(chosen.rule.id for chosen in RULES)
 def checked(phase: str) -> tuple[Fleet, Sequence[Finding]]:
     """The fleet of a phase and its ownership findings, sorted."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     return fleet, join(engine.run(t, fleet, Plan(RULES, workers=2)), RULES).findings
 
 
@@ -89,7 +89,7 @@ def test_a_shared_object_explains_every_difference_that_its_applications_show(ph
         if finding.rule != "shared-resource" or finding.at.resource is None:
             continue
         for ref in {finding.at.app, *(r.app for r in finding.related)}:
-            app, _ = load(t, fleet.by_ref[ref], fleet, Plan(RULES), states=True)
+            app, _ = read_application(t, fleet.by_ref[ref], fleet, Plan(RULES), states=True)
             resource = app.resource(finding.at.resource.key)
             claimed = {claim.detail for claim in finding.explains if claim.kind == "change"}
             assert resource is not None

@@ -22,7 +22,7 @@ from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.engine import run as engine
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.relations.operator_version import OperatorVersion, operator_version, parse, text
@@ -694,7 +694,7 @@ def test_six_hundred_healthy_external_secrets_cost_no_request_beyond_the_states(
     apps = 6
     t = testing.FixtureTransport({"apps": [_healthy(f"shop-{n}", 600 // apps) for n in range(apps)]})
     rules = [r for r in load_rules().values() if r.family == "secrets"]
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     before = t.stats.requests
     plan = Plan(tuple(ChosenRule(r, r.default_options) for r in rules), workers=1)
     results = list(engine.run(t, fleet, plan))

@@ -11,7 +11,7 @@ import pytest
 from argolint import Finding
 from argolint.engine import run as engine
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
@@ -25,7 +25,7 @@ FAMILY = {rule.id: rule for rule in load_rules().values() if rule.family == "sec
 def findings(phase: str) -> tuple[Finding, ...]:
     """What the rules of this family say of a phase."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     rules = tuple(ChosenRule(rule, rule.default_options) for rule in FAMILY.values())
     return join(engine.run(t, fleet, Plan(rules, workers=2)), rules).findings
 

@@ -223,12 +223,12 @@ def test_the_report_says_first_that_what_is_shown_is_old() -> None:
 
 
 def test_a_fleet_above_the_limit_is_read_for_traffic_only_with_deep() -> None:
-    from argolint.engine.load import load_fleet, needs_states
+    from argolint.engine.load import needs_states, read_fleet
 
     wrong = _app(_pods("web"), _service("web", {"app": "wep"}, {"port": 80}))
     for count, expected in ((2, True), (300, False)):
         data = {"about": "x", "apps": [wrong, *({"name": f"a{i}"} for i in range(count))]}
-        fleet, _ = load_fleet(testing.FixtureTransport(data))
+        fleet, _ = read_fleet(testing.FixtureTransport(data))
         app = next(a for a in fleet.apps if a.name == "shop")
         rules = [ChosenRule(RULES[rule], RULES[rule].default_options) for rule in TRAFFIC]
         assert needs_states(app, fleet, rules) is expected

@@ -14,7 +14,7 @@ import pytest
 from argolint import testing
 from argolint.engine import run as engine
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import SEVERITIES, Finding
 from argolint.model.fingerprint import fingerprint
@@ -77,7 +77,7 @@ class Damaged(SnapshotTransport):
 
 
 def _looked_at(t: Damaged) -> Outcome:
-    fleet, failures = load_fleet(t)
+    fleet, failures = read_fleet(t)
     plan = Plan(rules(), wanted=lambda app, fleet: app.ref.name in FEW, workers=1)
     outcome = join(engine.run(t, fleet, plan), rules())
     return replace(outcome, failures=(*failures, *outcome.failures))
@@ -146,7 +146,7 @@ def _of_impersonation(version: str, *, on: bool) -> tuple[tuple[str, ...], list[
     held = {"desired": claim, "live": claim, "health": {"status": "Progressing"}}
     app = {"name": "shop", "status": {"health": {"status": "Progressing"}}, "resources": [held]}
     t = Impersonating({"server": {"version": version, "settings": {"impersonationEnabled": on}}, "apps": [app]})
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     chosen = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
     outcome = join(engine.run(t, fleet, Plan(chosen, workers=1)), chosen)
     return fleet.remarks, [f.hint for f in outcome.failures if f.stage == "events"]
@@ -184,7 +184,7 @@ def test_an_application_that_may_not_be_read_is_one_failure() -> None:
         "data": {"a": "1"},
     }
     t = Forbidden({"apps": [{"name": "quay", "resources": [{"desired": {**live, "data": {"a": "2"}}, "live": live}]}]})
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     (result,) = engine.run(t, fleet, Plan(rules(), workers=1))
     assert [f.stage for f in result.failures if f.stage in ("managed-resources", "resource-tree")] == [
         "managed-resources"

@@ -9,7 +9,7 @@ import pytest
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom, testing
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.model.results import AppResult
 
@@ -63,10 +63,10 @@ class Asked:
 
 def checked(asked: Asked, objects: int) -> AppResult:
     transport = testing.FixtureTransport(drifted(objects))
-    fleet, _ = load_fleet(transport)
+    fleet, _ = read_fleet(transport)
     rule = Rule(id="asked", family="drift", severity="warning", doc="A rule.", check=asked.check)
     chosen = (ChosenRule(rule, rule.default_options),)
-    app, _ = load(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
+    app, _ = read_application(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
     return inspect(app, fleet, chosen)
 
 
@@ -90,10 +90,10 @@ def test_an_edit_of_the_application_is_judged_by_each_finding_that_offers_it() -
     for side, value in data["apps"][0]["resources"][1].items():
         value["data"]["other"] = side
     transport = testing.FixtureTransport(data)
-    fleet, _ = load_fleet(transport)
+    fleet, _ = read_fleet(transport)
     rule = Rule(id="asked", family="drift", severity="warning", doc="A rule.", check=_every)
     chosen = (ChosenRule(rule, rule.default_options),)
-    app, _ = load(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
+    app, _ = read_application(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
     found = inspect(app, fleet, chosen).findings
     assert [(str(f.at.resource), f.at.pointer, [fix.verified for fix in f.fixes]) for f in found] == [
         ("ConfigMap shop/c0", "/data/key", [True]),
@@ -118,7 +118,7 @@ def test_what_one_fix_of_many_objects_leaves_is_not_held_against_another(monkeyp
     """Each fix of a cause is judged by its own looks, also once the objects are too many to look for every finding."""
     monkeypatch.setattr("argolint.engine.inspect._OwnRule._LOOKS", 1)
     transport = testing.FixtureTransport(drifted(2))
-    fleet, _ = load_fleet(transport)
+    fleet, _ = read_fleet(transport)
 
     def of_git(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         """Hears the live value, so an ignore rule helps and a manifest that takes the value over does not."""
@@ -137,6 +137,6 @@ def test_what_one_fix_of_many_objects_leaves_is_not_held_against_another(monkeyp
 
     rule = Rule(id="asked", family="drift", severity="warning", doc="A rule.", check=of_git)
     chosen = (ChosenRule(rule, rule.default_options),)
-    app, _ = load(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
+    app, _ = read_application(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
     for finding in inspect(app, fleet, chosen).findings:
         assert [fix.title for fix in finding.fixes if fix.verified] == ["Or ignore it"]

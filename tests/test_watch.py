@@ -17,7 +17,7 @@ from argolint.cli import session as common
 from argolint.cli.demo import RECORDING
 from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.engine.servers import Source
 from argolint.model.stats import Stats
 from argolint.reports.assemble import app as report_app
@@ -71,13 +71,13 @@ class World:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
     def collect(self, ways: Ways, *, whole: bool) -> CheckResult:
-        part, _ = collect(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()), ways)
+        part, _ = examine_sources(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
-        return CheckResult(common.conclude(part, self.run), apps)
+        return CheckResult(common.report_of(part, self.run), apps)
 
     def fresh(self) -> Report:
-        part, _ = collect(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()))
-        return common.conclude(part, self.run)
+        part, _ = examine_sources(self.run, CommandOptions(quiet=True), ((Source("", self.connect()),), ()))
+        return common.report_of(part, self.run)
 
 
 def _bytes(report: Report) -> str:

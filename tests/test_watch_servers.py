@@ -16,7 +16,7 @@ from argolint.cli import serve
 from argolint.cli import session as common
 from argolint.cli.given import ServersFile
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.reports.document import Report
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
@@ -62,7 +62,7 @@ class World:
         self.checker = Checker(_never, serve._empty_report(self.given), 3600, Style(), self.lines.append, follower)
 
     def fresh(self) -> Report:
-        return common.conclude(collect(self.run, self.given)[0], self.run)
+        return common.report_of(examine_sources(self.run, self.given)[0], self.run)
 
     def change(self, name: str, status: dict[str, Any]) -> None:
         """Another status of the application web."""

@@ -14,7 +14,7 @@ from argolint import testing
 from argolint.cli.group import cli
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import UsageError
 from argolint.plugins import load_rules
@@ -129,11 +129,11 @@ DATA: Mapping[str, Any] = {
 def explained(app: str, resource: str = "", pointer: str = "") -> why.Why:
     """The chain of one application of DATA."""
     t = testing.FixtureTransport(DATA)
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     plan = Plan(RULES, workers=1)
     wanted = fleet.app(app)
     assert wanted is not None
-    read, failures = load(t, wanted, fleet, plan, states=True)
+    read, failures = read_application(t, wanted, fleet, plan, states=True)
     assert failures == ()
     outcome = join([inspect(read, fleet, plan.rules)], plan.rules)
     return why.explain(read, fleet, outcome.findings, why.Target(resource, pointer))
@@ -226,9 +226,9 @@ def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     """Phases and waves with what they apply, and what each waits for; without a wait there is no such section."""
     path = Path(__file__).parent / "rules" / "sync-deadlock" / "bad-early-hook.yaml"
     t = testing.FixtureTransport(testing.load_fixture(path).data)
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     plan = Plan(RULES, workers=1, manifests=True)
-    read, _ = load(t, fleet.apps[0], fleet, plan, states=True)
+    read, _ = read_application(t, fleet.apps[0], fleet, plan, states=True)
     found = why.explain(read, fleet, (), why.Target())
     assert [(s.phase, s.wave, len(s.objects), s.hooks) for s in found.steps] == [
         ("PreSync", 0, 1, 1),
@@ -242,7 +242,7 @@ def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     assert json.loads(why.to_json(found))["steps"][2]["objects"][1]["name"] == "database"
     assert why.explain(read, fleet, (), why.Target("Secret/database")).steps == ()
     quiet = {"apps": [{**DATA["apps"][0], "status": {}}]}
-    fleet, _ = load_fleet(testing.FixtureTransport(quiet))
+    fleet, _ = read_fleet(testing.FixtureTransport(quiet))
     assert why.explain(fleet.apps[0], fleet, (), why.Target()).steps == ()
 
 

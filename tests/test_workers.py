@@ -22,7 +22,7 @@ from argolint import App, Finding, Fleet, Location
 from argolint.application.rule import Rule
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.workers import processes
 from argolint.engine.workers.context import Context, decode
@@ -205,7 +205,7 @@ def collected(rule: Rule) -> pipeline.Part:
     """A check of twenty applications in two processes with this one rule."""
     t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
     plan = Plan((ChosenRule(rule, rule.default_options),), workers=1)
-    return pipeline.collect(t, plan, look=processes.in_processes(2, lambda threads: never()))
+    return pipeline.examine_shard(t, plan, look=processes.in_processes(2, lambda threads: never()))
 
 
 def never() -> Transport:
@@ -312,7 +312,7 @@ def test_a_result_that_is_no_json_is_the_failure_of_its_application() -> None:
         yield Finding(f"{app.name} \ud800" if app.name == "app-03" else "fine", Location(app.ref))
 
     t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
-    fleet, _ = load_fleet(t)
+    fleet, _ = read_fleet(t)
     one = rule(check)
     context = Context(lambda: t, fleet, Plan((ChosenRule(one, None),), workers=1))
     answer = decode(context.chunk([str(app.ref) for app in fleet.apps[2:5]]))

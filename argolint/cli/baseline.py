@@ -20,7 +20,7 @@ from argolint.cli.options import (
     source_options,
 )
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.cli.selection import Selection
 from argolint.errors import UsageError
 from argolint.reports import document, formats
@@ -53,7 +53,7 @@ def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
         if prune and part_only:
             hint = "leave out the options that choose applications or findings"
             raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
-        made = session.conclude(collect(run, opts)[0], run)
+        made = session.report_of(examine_sources(run, opts)[0], run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",

@@ -9,7 +9,7 @@ import msgspec
 from argolint.cli import servers
 from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import pacing
-from argolint.engine.servers import Listing, Source, load
+from argolint.engine.servers import Listing, Source, read_servers
 from argolint.host.memory import expect_answers
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -49,7 +49,7 @@ def read_lists(opts: CommandOptions) -> tuple[tuple[Listing, ...], tuple[Failure
     """
     sources, remarks = sources_of(opts)
     expect_answers()
-    read, failures, more = load(sources)
+    read, failures, more = read_servers(sources)
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 
 

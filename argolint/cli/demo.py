@@ -13,7 +13,7 @@ from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, output_options, rule_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.errors import UsageError
 from argolint.host import threads
 from argolint.reports.formats import SCREEN
@@ -57,8 +57,8 @@ def _check(server: ReplayServer, opts: CommandOptions) -> int:
     run = prepare(replace(opts, fail_on="never", allow_incomplete=False))
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
-    part, _ = collect(run, opts, ((Source("", transport),), ()))
-    return session.publish(session.conclude(part, run), run)
+    part, _ = examine_sources(run, opts, ((Source("", transport),), ()))
+    return session.publish(session.report_of(part, run), run)
 
 
 def _serve(server: ReplayServer) -> int:

@@ -16,7 +16,7 @@ from argolint.cli.connecting import read_lists
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed, placement
@@ -196,8 +196,8 @@ def _read(
     """The findings and the state of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = prepare(replace(opts, outputs=()), names)
     if saved is None:
-        part, read = collect(run, opts)
-        return with_server_names(session.conclude(part, run)), _site(checkouts, read)
+        part, read = examine_sources(run, opts)
+        return with_server_names(session.report_of(part, run)), _site(checkouts, read)
     made = with_server_names(document.read(saved))
     findings = tuple(
         f

@@ -16,7 +16,7 @@ from argolint.cli import session
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
@@ -115,7 +115,7 @@ def _accept(opts: CommandOptions) -> None:
         return
     asked = replace(opts, no_baseline=True)
     run = prepare(asked)
-    made = session.conclude(collect(run, asked)[0], run)
+    made = session.report_of(examine_sources(run, asked)[0], run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
     fresh = baseline_of(made)

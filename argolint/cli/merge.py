@@ -39,4 +39,4 @@ def command(shards: tuple[Path, ...], **options: Any) -> int:
     run = prepare(opts)
     if any(getattr(opts, name) for name in ("select", "ignore", "min_severity")):
         part = msgspec.structs.replace(part, shown=run.plan.shown)
-    return session.publish(session.conclude(part, run), run)
+    return session.publish(session.report_of(part, run), run)

@@ -19,7 +19,7 @@ from argolint.cli.workers import look_of
 from argolint.engine import pipeline
 from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
-from argolint.engine.servers import Listing, examine, load
+from argolint.engine.servers import Listing, examine_servers, read_servers
 from argolint.errors import UsageError
 from argolint.host.memory import expect_answers
 from argolint.host.timing import measured, summed
@@ -28,7 +28,7 @@ from argolint.server.transport import Transport
 from argolint.values import enumerated
 
 
-def collect(
+def examine_sources(
     run: Run,
     opts: CommandOptions,
     sources: Sources | None = None,
@@ -48,13 +48,13 @@ def collect(
     shown.say(f"listing the applications of {places(s.name or s.transport.server for s in servers if s.transport)}")
     with shown:
         with measured(run.plan.timings) as ledger:
-            read, failures, more = load(servers, {name: read for name, (read, _) in ways.items()})
+            read, failures, more = read_servers(servers, {name: read for name, (read, _) in ways.items()})
         unread = [f.server for f in failures if f.stage != "clusters"]
         _require_named(run.selection, [one.fleet for one in read], unread)
         for one in read if run.plan.renders else ():
             if not one.transport.offline:
                 _warn_of_renders(one.transport)
-        part = examine(
+        part = examine_servers(
             read,
             failures,
             (*run.remarks, *remarks, *more),

@@ -27,7 +27,7 @@ from argolint.cli.options import (
     workers_option,
 )
 from argolint.cli.prepare import Run, prepare, workers
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.engine.pipeline import Part
 from argolint.engine.servers import Source
 from argolint.errors import AuthError, UsageError
@@ -186,13 +186,13 @@ def seconds(text: str) -> float:
 
 
 def _checked(run: Run, opts: CommandOptions, known: History | None) -> CheckResult:
-    return _published(collect(run, replace(opts, quiet=True))[0], run, known, whole=True)
+    return _published(examine_sources(run, replace(opts, quiet=True))[0], run, known, whole=True)
 
 
 def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> CheckResult:
     from argolint.serve.check_result import CheckResult
 
-    made = session.conclude(part, run)
+    made = session.report_of(part, run)
     if known is not None:
         made = session.remember(made, part, run, known, whole=whole)
     return CheckResult(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
@@ -208,7 +208,7 @@ def _followers(run: Run, opts: CommandOptions, known: History | None, times: Tim
     times = times or Times()
 
     def look_again(ways: Ways, *, whole: bool) -> CheckResult:
-        part, _ = collect(run, replace(opts, quiet=True), ways=ways)
+        part, _ = examine_sources(run, replace(opts, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:

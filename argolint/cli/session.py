@@ -14,7 +14,7 @@ from argolint import __version__
 from argolint.cli import timings
 from argolint.cli.given import CommandOptions
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect, places, unread_note
+from argolint.cli.reading import examine_sources, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline
 from argolint.engine.servers import Listing
@@ -42,7 +42,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     return anchored(made, Site(run.checkouts, apps))
 
 
-def conclude(part: pipeline.Part, run: Run) -> Report:
+def report_of(part: pipeline.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
     urls = {server.url: server.name for server in part.servers}
     if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
@@ -96,7 +96,7 @@ def history(opts: CommandOptions) -> Iterator[History | None]:
 def _check(opts: CommandOptions, run: Run, known: History | None) -> int:
     if opts.shard:
         _require_shard_file(run)
-    part, read = collect(run, opts)
+    part, read = examine_sources(run, opts)
     if not run.checkouts:
         read = ()  # only places in checkouts need the list, which takes some 300 MB for ten thousand applications
     if opts.shard:
@@ -109,7 +109,7 @@ def _check(opts: CommandOptions, run: Run, known: History | None) -> int:
             + unread_note([f.server for f in part.failures if f.stage in UNREAD]),
             "check the names, --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, read)
+    made = _anchored(report_of(part, run), run, read)
     if known is not None:
         made = remember(made, part, run, known)
     run = _with_history(made, run, opts)

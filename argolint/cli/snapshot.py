@@ -19,10 +19,10 @@ from argolint.cli.connecting import Sources, sources_of
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.cli.selection import Selection
 from argolint.engine.pipeline import Part
-from argolint.engine.servers import Listing, Source, load
+from argolint.engine.servers import Listing, Source, read_servers
 from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -112,10 +112,10 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
         }
         recorded = [replace(s, transport=recorders.get(s.name)) for s in sources]
         if fleet_only:
-            read, found, _ = load(recorded)
+            read, found, _ = read_servers(recorded)
             apps = {one.source.name: len(one.fleet.apps) for one in read}
             return _Saved(read, apps, recorders, [*found, *(f for one in read for f in one.failures)])
-        part, read = collect(run, opts, (recorded, remarks))
+        part, read = examine_sources(run, opts, (recorded, remarks))
         count = Counter(result.ref.server for result in part.results)
         apps = {one.source.name: count[one.fleet.server] for one in read}
         return _Saved(read, apps, recorders, _failures(part))

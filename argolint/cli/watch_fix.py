@@ -16,7 +16,7 @@ from argolint.cli.fix_text import subject
 from argolint.cli.given import CommandOptions
 from argolint.cli.options import look_options, rule_options, run_options, source_options
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect
+from argolint.cli.reading import examine_sources
 from argolint.errors import ConnectError, UsageError
 from argolint.model.fingerprint import Identity
 from argolint.reports import document
@@ -122,11 +122,11 @@ def _name(app: ReportedApp) -> str:
 def _fresh_report(run: Run, opts: CommandOptions) -> Report | None:
     """The report of one look; None if the server did not answer."""
     try:
-        part, _ = collect(run, opts)
+        part, _ = examine_sources(run, opts)
     except ConnectError as error:
         click.echo(f"argolint: {error.message}", err=True)
         return None
-    return with_server_names(session.conclude(part, run))
+    return with_server_names(session.report_of(part, run))
 
 
 def _gone_and_unseen(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:

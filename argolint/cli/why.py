@@ -19,7 +19,7 @@ from argolint.cli.reading import full_name, named, unknown
 from argolint.engine import run as engine
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
-from argolint.engine.load import load
+from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, AuthError, UsageError
@@ -65,7 +65,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
-    read, missing = load(t, wanted, fleet, plan, states=True)
+    read, missing = read_application(t, wanted, fleet, plan, states=True)
     chain.chosen(read, target)  # refuses a wrong name before more is read
     others = chain.sharing_applications(read, fleet)
     results = [

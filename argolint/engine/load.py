@@ -27,10 +27,10 @@ from argolint.sources.helm import HelmError
 from argolint.values import mapping, owner_references, plain, sh, text_at
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
-"""A function that reads the fleet: `load_fleet`, or one that knows an earlier fleet."""
+"""A function that reads the fleet: `read_fleet`, or one that knows an earlier fleet."""
 
 
-def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
+def read_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     """The fleet, and failures of its parts. Raises ArgolintError if the applications cannot be listed."""
     failures: list[Failure] = []
 
@@ -124,7 +124,9 @@ def _hidden_list_failure(stage: str) -> Failure:
     )
 
 
-def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> tuple[App, tuple[Failure, ...]]:
+def read_application(
+    t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool
+) -> tuple[App, tuple[Failure, ...]]:
     """One application with its states, if they are to be read, and the evidence that the rules want; and failures."""
     failures: list[Failure] = []
     if states:

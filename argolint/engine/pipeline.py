@@ -1,4 +1,4 @@
-"""The whole check in three steps: collect, merge, conclude. A plain run is one shard.
+"""The whole check in three steps: examine, merge, conclude. A plain run is one shard.
 
 A shard's results with their facts are plain data: `--shard I/N` writes them, `argolint merge` reads them and concludes.
 """
@@ -16,7 +16,7 @@ import msgspec
 from argolint.application.fleet import Fleet
 from argolint.engine import run
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.errors import UsageError
 from argolint.host.timing import summed
@@ -66,7 +66,7 @@ class _Versioned(msgspec.Struct):
     shard_version: str
 
 
-def collect(
+def examine_shard(
     t: Transport,
     plan: Plan,
     progress: Progress = lambda done, total: None,
@@ -76,7 +76,7 @@ def collect(
     """Read the fleet (unless given) and examine this shard's applications, here or with `look`."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
-        fleet, failures = load_fleet(t)
+        fleet, failures = read_fleet(t)
     results = sorted(run.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,

@@ -16,7 +16,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import Plan
 from argolint.engine.questions import Answers, Mark, Question, RecordingFleet, entry_mark
-from argolint.engine.run import examine
+from argolint.engine.run import examine_application
 from argolint.model import AppRef, Object
 from argolint.model.results import AppResult
 from argolint.server.transport import Answer, Query, Stats, Transport
@@ -78,7 +78,7 @@ class ResultCache:
         self._answers = _NO_ANSWERS
 
     def look(self, t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
-        """See engine.run.examine."""
+        """See engine.run.examine_application."""
         entry = self._answers.entry(app.ref)
         kept = self._kept.get(app.ref)
         if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._is_valid(kept):
@@ -86,7 +86,7 @@ class ResultCache:
             return kept.result
         noted, noting = RecordingFleet(self._answers), _RecordingTransport(t)
         read_at = self._clock()
-        result = examine(noting, app, noted, plan)
+        result = examine_application(noting, app, noted, plan)
         for ref in noting.others(app.ref):
             noted.note(ref)
         timeless = not noting.seen and not result.findings

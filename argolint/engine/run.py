@@ -1,6 +1,6 @@
 """Chooses applications of a fleet and looks at them in threads; docs/how-it-works.md has the whole way of a finding.
 
-    load.load_fleet → run [here, in threads, or workers: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
+    load.read_fleet → run [here, in threads, or workers: load.read_application → inspect.inspect] → AppResult* → join.join → settle.settle
 
 The number of applications in flight is limited, and each is freed once its facts are stored. Results are sorted before use, so a
 report does not depend on scheduling.
@@ -20,7 +20,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.guard import guarded_failures, unfinished_failure
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load, needs_states
+from argolint.engine.load import needs_states, read_application
 from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError
@@ -41,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
 """Looks at applications: yields one result each, in no particular order. `in_this_process`, or one of `argolint.engine.workers`."""
 Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
-"""Looks at one application: `examine`, or a function that knows earlier results."""
+"""Looks at one application: `examine_application`, or a function that knows earlier results."""
 
 
 def run(
@@ -81,7 +81,7 @@ def in_this_process(
         if not ended:
             try:
                 with held_together(), measured(plan.timings) as ledger:
-                    result = (one or examine)(t, app, fleet, plan)
+                    result = (one or examine_application)(t, app, fleet, plan)
                 return replace(result, spent=ledger.costs)
             except AuthError as error:
                 ended.append(error)  # no later request can succeed: keep what was read
@@ -146,12 +146,12 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
     return zlib.crc32(str(ref).encode()) % count == index - 1
 
 
-def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
+def examine_application(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, entry=app.entry.apart(), resources=tuple(app.resources))  # rules look at each object many times
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
-    app, failures = load(t, app, fleet, plan, states=states)
+    app, failures = read_application(t, app, fleet, plan, states=states)
     render = renderer(plan, fleet)
     with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)

@@ -16,8 +16,8 @@ import msgspec
 
 from argolint.application.fleet import Fleet
 from argolint.engine.crossings import JoinedServer, with_shared_objects
-from argolint.engine.load import ReadFleet, load_fleet
-from argolint.engine.pipeline import Part, collect
+from argolint.engine.load import ReadFleet, read_fleet
+from argolint.engine.pipeline import Part, examine_shard
 from argolint.engine.plan import Plan, Progress
 from argolint.engine.run import Look, unread_result
 from argolint.errors import ArgolintError, ConnectError, UsageError
@@ -105,7 +105,7 @@ class Listing:
         return replace(plan, workers=1 if self.transport.offline else self.source.workers(plan.workers))
 
 
-def load(
+def read_servers(
     sources: Sequence[Source], read: Mapping[str, ReadFleet] = NOTHING
 ) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
     """The Argo CDs that can be read, each with what it shares with others; failures of the rest; and remarks.
@@ -118,7 +118,7 @@ def load(
 
     def loaded(source: Source) -> Listing | _Unread:
         with measured(wanted) as ledger, charged("list"):
-            found = _loaded(source, read.get(source.name, load_fleet))
+            found = _loaded(source, read.get(source.name, read_fleet))
         return replace(found, spent=ledger.costs) if isinstance(found, Listing) else found
 
     found = each(sources, loaded)
@@ -159,7 +159,7 @@ def _nothing_read_error(unread: Sequence[_Unread]) -> ArgolintError:
     return ArgolintError(f"none of the Argo CDs can be read: {reasons}", first.failure.hint)
 
 
-def examine(
+def examine_servers(
     read: Sequence[Listing],
     failures: Iterable[Failure],
     remarks: Iterable[str],
@@ -176,7 +176,7 @@ def examine(
     """
 
     def examined(one: Listing, look: Look | None) -> Part:
-        part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
+        part = examine_shard(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
         servers = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
             part,

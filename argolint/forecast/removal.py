@@ -11,7 +11,7 @@ from argolint.application import application_sets
 from argolint.application.app import App
 from argolint.application.application_sets import preserves, set_id
 from argolint.application.fleet import Fleet
-from argolint.engine.load import load
+from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.forecast import consequences, deletion
@@ -134,7 +134,7 @@ def removal_forecast(
 
     def read(app: App) -> App:
         with_objects = replace(app, resources=tuple(app.resources))
-        found, missing = load(t, with_objects, fleet, replace(plan, rules=()), states=True)
+        found, missing = read_application(t, with_objects, fleet, replace(plan, rules=()), states=True)
         failures.extend(missing)
         return _with_hooks(t, found) if plan.manifests and way == "delete" else found
 
@@ -227,4 +227,6 @@ def move_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
 def application_named(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
     """The application of that name, read. UsageError if there is none, or more than one."""
     found = _named_targets(fleet, name, "move").apps[0]
-    return load(t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True)
+    return read_application(
+        t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True
+    )

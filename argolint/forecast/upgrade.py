@@ -14,7 +14,7 @@ from typing import Any
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.load import load
+from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.errors import AuthError
 from argolint.forecast.conditions import CONDITIONS
@@ -137,7 +137,7 @@ def upgrade(
         app = replace(app, resources=tuple(app.resources))
         missing: tuple[Failure, ...] = ()
         if any(CONDITIONS[row.condition].reads(app, world, row.args) for row in looking):
-            app, missing = load(t, app, fleet, replace(plan, rules=()), states=True)
+            app, missing = read_application(t, app, fleet, replace(plan, rules=()), states=True)
         hits = [
             (row, hit)
             for row in looking

@@ -8,7 +8,7 @@ from dataclasses import replace
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades, outlives
-from argolint.engine.load import controller, load
+from argolint.engine.load import controller, read_application
 from argolint.engine.plan import Plan
 from argolint.gate.change import Change, Pair
 from argolint.gate.declared import is_application, is_set
@@ -95,7 +95,7 @@ def _edited_child(
 ) -> Touched:
     """The live Application with the edit applied, since templates and people may have added fields."""
     if found is None or found.regenerated_only or found.what == "removed" or found.after is None:
-        app, _ = load(t, listed, fleet, plan, states=True)
+        app, _ = read_application(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
     if not isinstance(after.get("spec"), Mapping):
@@ -142,7 +142,7 @@ def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
     """An Application that its parent no longer renders: with the resources finalizer its objects are deleted, too."""
-    app, _ = load(t, listed, fleet, plan, states=True)
+    app, _ = read_application(t, listed, fleet, plan, states=True)
     if not cascades(app):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))

@@ -11,7 +11,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load, needs_states, with_evidence
+from argolint.engine.load import needs_states, read_application, with_evidence
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
@@ -91,7 +91,7 @@ class _PeerResult:
 def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _PeerResult:
     """An untouched application, in the fleet before and after the change."""
     states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
-    loaded, failures = load(t, app, fleet, plan, states=states)
+    loaded, failures = read_application(t, app, fleet, plan, states=states)
     gathered = [*failures]
     later = with_evidence(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
     results = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from argolint.application.fleet import Fleet
 from argolint.engine.join import join
-from argolint.engine.load import load_fleet
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.gate.change import Change
 from argolint.gate.crossings import CrossingFindings
@@ -24,7 +24,7 @@ from argolint.server.transport import Transport
 
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     """The verdict on a change. Raises UsageError if the repository has no application here, or if the revisions do not exist."""
-    fleet, failures = load_fleet(t)
+    fleet, failures = read_fleet(t)
     gated = gated_server(t, fleet, change, plan)
     gated = replace(gated, failures=(*failures, *gated.failures))
     return verdict_of((fleet,), (gated,), (examined(gated, plan),), plan, CrossingFindings())

@@ -9,7 +9,7 @@ from dataclasses import replace
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.permissions import is_widened, not_permitted
-from argolint.engine.load import load
+from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.gate.change import Pair
 from argolint.gate.refused import with_refusals
@@ -87,7 +87,7 @@ def _with_refusals(
     found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet, t: Transport, plan: Plan
 ) -> Touched:
     if found is None or found.regenerated_only:
-        loaded, _ = load(t, app, fleet, plan, states=True)
+        loaded, _ = read_application(t, app, fleet, plan, states=True)
         found = Touched("changed", loaded, loaded)
     if found.after is None:
         return found

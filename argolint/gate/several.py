@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from argolint.engine.plan import Plan
-from argolint.engine.servers import Listing, Source, each, labelled_failures, load
+from argolint.engine.servers import Listing, Source, each, labelled_failures, read_servers
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.assignment import assignment
 from argolint.gate.candidates import candidates
@@ -34,7 +34,7 @@ def verdict_of_servers(sources: Sequence[Source], change: Change, plan: Plan) ->
     Raises UsageError if none has applications of the repository, or if these follow different revisions and `change` names no base;
     ArgolintError if none can be read.
     """
-    read, unread, remarks = load(sources)
+    read, unread, remarks = read_servers(sources)
     local = plan.local.shared() if plan.local is not None else None
     change, plan = replace(change, local=local), replace(plan, local=local)
     judging = [one for one in read if change.by_files or _has_sources(one, change)]

@@ -9,7 +9,7 @@ from typing import Literal
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load
+from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.gate.delta import Delta, Masks, delta, only_regenerated, with_base_names, with_base_values
 from argolint.gate.head import failed_app, head_app, rendered_app
@@ -71,7 +71,7 @@ def _loaded_application(t: Transport, found: Renders, fleet: Fleet, plan: Plan) 
     app = found.candidate.app
     if found.base is not None:
         app = replace(app, evidence={**app.evidence, Want("manifests"): found.base.manifests})
-    return load(t, app, fleet, plan, states=True)
+    return read_application(t, app, fleet, plan, states=True)
 
 
 def _touched_application(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.load import ReadFleet, load_fleet
+from argolint.engine.load import ReadFleet, read_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
 from argolint.engine.result_cache import ResultCache
@@ -47,7 +47,7 @@ class FleetReader:
         def read(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             self._known = None
             if before is None or isinstance(action, Everything):
-                found = load_fleet(t)
+                found = read_fleet(t)
             else:
                 found = self._with(t, action, before[0]), before[1]
             self._known = found
