@@ -67,10 +67,10 @@ import sys, tracemalloc
 from pathlib import Path
 from argolint.engine import pipeline
 from argolint.engine.load import read_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
-chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+chosen = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
 transport = SnapshotTransport([Path(sys.argv[1])])
 tracemalloc.start()
 fleet, _ = read_fleet(transport)

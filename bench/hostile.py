@@ -41,7 +41,7 @@ CHECK = r"""
 import json, resource, sys
 from argolint import testing
 from argolint.engine import pipeline
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import ChosenRule, Plan
 from argolint.host.memory import expect_answers
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer
@@ -61,7 +61,7 @@ class Hostile(testing.FixtureTransport):
         return super().get(path, query, anonymous=anonymous)
 
 expect_answers()
-chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+chosen = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
 t = Hostile({"apps": [app]})
 try:
     part = pipeline.examine_shard(t, Plan(chosen, workers=1))
