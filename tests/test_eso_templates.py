@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 HERE = Path(__file__).parent
-ACTION = re.compile(r"\{\{(?!\s*[`<.]*\s*\.\.\.).*?\}\}")
+ACTION = re.compile(r"\{\{(?!\s*[`<.]*\s*\.\.\.)(?:`[^`\n]*`|(?!\}\}).)*\}\}")
 OF_MAPS = re.compile(r"\b(?:dig|get|hasKey|pluck|pick|omit|set|unset|keys|values|merge)\b[^|}]*\s\.(?=[\s|})])")
 """sprig's functions of a map of anything: the engine's values are a map of strings, which they refuse."""
 
@@ -66,7 +66,7 @@ def _printed() -> Iterator[tuple[str, str]]:
     """Every action in the advice for ExternalSecrets, with the file. What a provider fills in (`.remoteRef`) is no such template."""
     for path in sorted((HERE.parent / "rules" / "secrets").glob("*.yaml")):
         for text in ACTION.findall(path.read_text(encoding="utf-8")):
-            if ".remoteRef" not in text and "<" not in text and ".a-key }}" not in text:
+            if ".remoteRef" not in text and "<" not in text and ".a-key }}" not in text and text != "{{ end }}":
                 yield path.name, text.replace("$absent", "absent")
 
 

@@ -151,7 +151,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
-    "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    "sync/fields.yaml": {
+        "type": "object",
+        "properties": {"since": {"type": "object", "additionalProperties": {"type": "string", "pattern": r"^1\.\d+$"}}},
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    },
     "../argolint/relations/makers.yaml": {
         "type": "array",
         "items": {
