@@ -26,8 +26,8 @@ from typing import Any
 import pytest
 from argolint_rules.shared.messages import catalogue
 
-from argolint.patterns import Later
 from argolint.values.knowledge import parse
+from argolint.values.patterns import Later
 from tests.conftest import PROFILE
 from tests.steps import REPEATS, Steps, TooManyError, bodies, items
 

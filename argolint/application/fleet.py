@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.patterns import regex
 from argolint.values import items, mapping, parse_version, text_at
+from argolint.values.patterns import regex
 
 _VERSION = regex(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import cached_property
 
 from argolint.model import Object, ResourceId, Symptom
-from argolint.patterns import regex
 from argolint.redaction import without_secrets
 from argolint.values import dig, mapping, maps, number_at, text_at, texts
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from argolint.application.app import App
 from argolint.application.operation import Condition
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.values import items
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

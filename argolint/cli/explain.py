@@ -13,9 +13,9 @@ from argolint.application.rule import Rule
 from argolint.cli.complete import pages
 from argolint.cli.options import color_options
 from argolint.errors import UsageError
-from argolint.patterns import regex
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
+from argolint.values.patterns import regex
 
 _HEADING = regex(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 

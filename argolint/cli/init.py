@@ -20,11 +20,11 @@ from argolint.cli.reading import examine_sources
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
-from argolint.patterns import regex
 from argolint.reports import formats
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
 from argolint.suppression.baseline import baseline_text
+from argolint.values.patterns import regex
 
 _USES = regex(rf"(uses: ){re.escape(ACTION)}@\S+.*")
 _PACKAGE = regex(r"    # ARGOLINT_PACKAGE: .*")

@@ -15,11 +15,11 @@ from typing import Any
 from argolint.comparison import jq
 from argolint.comparison.scheme import as_known_type
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.values import glob, index_of, integer, items, join_pointer, json_in, mapping, maps, split_pointer, text_at
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of
 from argolint.values.memo import by_identity, one
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True, slots=True)

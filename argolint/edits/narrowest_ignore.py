@@ -19,9 +19,9 @@ from argolint.comparison.ignore import IgnoreRule, application_rules, locate
 from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.model import MISSING, Change, Edit, Fix, Json, Object
-from argolint.patterns import regex
 from argolint.values import annotations_of, comma_list, get, index_of, join_pointer, mapping, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
+from argolint.values.patterns import regex
 
 FOR_MANY = regex(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"

@@ -18,13 +18,13 @@ from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
 from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
-from argolint.patterns import regex
 from argolint.redaction import in_name
 from argolint.server import api, application_list
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError
 from argolint.values import mapping, owner_references, plain, sh, text_at
+from argolint.values.patterns import regex
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 """A function that reads the fleet: `read_fleet`, or one that knows an earlier fleet."""

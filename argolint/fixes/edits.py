@@ -13,12 +13,12 @@ from argolint.fixes.site import Choice, Site, place_of
 from argolint.fixes.spot import Found, Spot, Unplaced
 from argolint.fixes.values_files import Values, reads_values
 from argolint.model import MISSING, Json, Object
-from argolint.patterns import regex
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix
 from argolint.sources.same_application import whose
 from argolint.sources.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.values import dig, get, join_pointer, leaves, mapping, owner_references, split_pointer
 from argolint.values.kubernetes import group_of
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from argolint.fixes.spot import (
     tool_options,
 )
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.reports.document import ReportedResource
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.yaml_text import EditError, documents
 from argolint.values import dig, get, glob, index_of, items, split_pointer
 from argolint.values.kubernetes import group_of
+from argolint.values.patterns import regex
 
 
 def require_unowned(found: Found, pointer: str) -> None:

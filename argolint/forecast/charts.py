@@ -13,9 +13,9 @@ from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.forecast.releases import LATEST, Product, Step, Version, shown
 from argolint.forecast.table import FirstStep, Row
-from argolint.patterns import regex
 from argolint.reports.document import ForecastVersion
 from argolint.values import parse_version
+from argolint.values.patterns import regex
 
 ALL = "all"
 Pinned = Mapping[str, Sequence[Version]]

@@ -13,10 +13,10 @@ from argolint.edits.pruning import cascades
 from argolint.forecast.fate import DeletedObject, DeletionForecast, deletion_finding, keep_fix
 from argolint.forecast.volumes import garbage_collected, volumes
 from argolint.model import AppRef, Edit, Finding, Fix, Related, ResourceId, ResourceKey
-from argolint.patterns import regex
 from argolint.relations.references import references
 from argolint.values import enumerated, items, text_at
 from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 
 
 def consequences(deletion: DeletionForecast) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.errors import UsageError
-from argolint.patterns import regex
 from argolint.values import parse_version
+from argolint.values.patterns import regex
 
 Version = tuple[int, ...]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.values.manifests import ManifestError, NoYamlError, objects, stream
+from argolint.values.patterns import regex
 
 OTHER_KINDS = ("ApplicationSet", "AppProject")
 """The kinds that generate Applications or restrict them."""

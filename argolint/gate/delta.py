@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from argolint.comparison.diff import differences
 from argolint.model import MISSING, Json, Object, ResourceKey
-from argolint.patterns import regex
 from argolint.redaction import agrees
 from argolint.sources.rendered import Rendered
 from argolint.values import get, index_of, split_pointer
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.gate.touched import Touched
 from argolint.model import Failure, Object, ResourceKey
-from argolint.patterns import regex
 from argolint.values import enumerated, labels_of, mapping, plain
+from argolint.values.patterns import regex
 
 _COUNTS = {
     "argocd-cm": regex(

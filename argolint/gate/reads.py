@@ -35,11 +35,11 @@ from urllib.parse import parse_qs
 
 from argolint.application.app import App
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.sources.git import LINK, SUBMODULE, Changed, Git
 from argolint.sources.links import MAX_PATH, Links, among, below, folders
 from argolint.values import at_and_above, bare_address, dig, items, mapping, may_be_host
 from argolint.values.manifests import ManifestError, scalars
+from argolint.values.patterns import regex
 
 OPEN = {
     "plugin": "a plugin may render it, which reads what it likes",

@@ -12,7 +12,6 @@ from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
 from argolint.gate.change import Change
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
-from argolint.patterns import regex
 from argolint.server import api
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
@@ -20,6 +19,7 @@ from argolint.sources.helm import HelmError, NotHereError
 from argolint.sources.rendered import Rendered, rendered, tracked
 from argolint.sources.secret_pair import masked_pair
 from argolint.values import dig
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 from argolint import ACTION, PACKAGE, PUBLISHED
 from argolint.errors import ArgolintError
 from argolint.host import programs
-from argolint.patterns import regex
 
-_COMMIT = regex(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _GIT_LIMITS = programs.Limits(seconds=10, output_bytes=4096)
 
 

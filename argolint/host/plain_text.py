@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from argolint.patterns import regex
-
 _FORMAT = (
     "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
@@ -24,11 +22,11 @@ _FORMAT = (
 """Unicode's format characters and line separators (Cf, Zl, Zp), and unassigned ones among them."""
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0\U000e0100-\U000e01ef"
 """Invisible letters and marks: fillers of Hangul, joiners, the selectors that can smuggle text."""
-_UNSEEN = regex(f"[\x00-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
-_NOT_LINES = regex(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
-_LOGGING = regex(r"#(?=#\w{0,20}\[)")
+_UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
+_NOT_LINES = re.compile(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
+_LOGGING = re.compile(r"#(?=#\w{0,20}\[)")
 _BLOCK = 1 << 16
-_COMMAND = regex(r"^(\s*):(?=:[A-Za-z])", re.MULTILINE)
+_COMMAND = re.compile(r"^(\s*):(?=:[A-Za-z])", re.MULTILINE)
 
 
 def plain(text: str) -> str:

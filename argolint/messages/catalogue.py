@@ -17,7 +17,7 @@ from functools import cache, cached_property, lru_cache
 from argolint.messages.entry import CatalogueError, Entry, Words, entries_of
 from argolint.messages.literals import SHORTEST, key_of, known_words, literals
 from argolint.messages.wrapping import READ, unwrap
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 _KNOWS = {"cause": 0, "sort": 1, "stage": 2}
 _NAMED = regex(r"\(\?P<(\w+)>")

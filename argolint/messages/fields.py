@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argolint.patterns import regex
 from argolint.values import join_pointer
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True, slots=True)

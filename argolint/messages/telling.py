@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argolint.messages.fields import field_errors
 from argolint.messages.wrapping import unwrap
-from argolint.patterns import regex
 from argolint.redaction import excerpt
+from argolint.values.patterns import regex
 
 WORDS = 25
 """The most words of a finding's message."""

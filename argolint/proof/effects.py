@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from argolint.application.app import App
 from argolint.comparison import diff
 from argolint.model import EFFECTS, Effect, Finding, Fix, Object
-from argolint.patterns import regex
 from argolint.values import get
+from argolint.values.patterns import regex
 
 _REPLICAS = "/spec/replicas"
 _ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")

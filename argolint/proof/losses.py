@@ -17,9 +17,9 @@ from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import without
 from argolint.comparison.scheme import builtin, merge_key
 from argolint.model import MISSING, Fix, Json, Object, ResourceId
-from argolint.patterns import regex
 from argolint.values import annotations_of, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES, is_secret, kubectl_name
+from argolint.values.patterns import regex
 
 REPLICAS = "/spec/replicas"
 _OF_THE_SERVER = (

@@ -23,7 +23,6 @@ from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
-from argolint.patterns import regex
 from argolint.proof import effects, losses
 from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, application_afterwards, without_object
 from argolint.proof.outcomes import (
@@ -61,6 +60,7 @@ from argolint.values import (
 )
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
+from argolint.values.patterns import regex
 
 Check = Callable[[App], Iterable[Finding]]
 """Runs rules on another state of the application."""

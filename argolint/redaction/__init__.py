@@ -18,13 +18,13 @@ import re
 from functools import lru_cache
 
 from argolint.model import MISSING, Json, Object
-from argolint.patterns import regex
 from argolint.redaction import commands, words
 from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
 from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
 from argolint.redaction.sides import alike
 from argolint.values import index_of, plain, shorten, split_pointer
+from argolint.values.patterns import regex
 
 __all__ = [
     "HIDDEN",

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

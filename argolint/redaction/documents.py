@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from argolint.patterns import regex
 from argolint.values.decoding import json_value
+from argolint.values.patterns import regex
 
 Walk = Callable[[Any], Any]
 """Takes a decoded document and returns it with secrets masked; the same object if there are none."""

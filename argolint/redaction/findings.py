@@ -18,9 +18,9 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
-from argolint.patterns import regex
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
 from argolint.values import items, mapping
+from argolint.values.patterns import regex
 
 NOT_PRINTED = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix with a masked value is not verified."""

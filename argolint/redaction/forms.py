@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from argolint.patterns import regex
 from argolint.redaction.names import is_login, is_secret, looks_random, looks_typed, sort_of
+from argolint.values.patterns import regex
 
 Hide = Callable[[str], str]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.patterns import regex
 from argolint.redaction.forms import Hide, decoded
 from argolint.redaction.names import is_login, is_public_name, is_secret, looks_typed, parts, sort_of
 from argolint.redaction.words import in_code, in_text, looks_secret, of_shell, unquoted
+from argolint.values.patterns import regex
 
 _LINE = regex(
     r"^(?P<head>[ \t]*(?:export[ \t]+|-[ \t]+)?)(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w. /\[\]-]{0,120}?)(?P=quote)(?P<sep>[ \t]*[:=][ \t]*)"

@@ -17,7 +17,7 @@ import re
 import string
 from functools import lru_cache
 
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 MASK = regex(r"\bmasked-(?P<hash>[0-9a-f]{12})(?:-(?P<shape>[a-z])(?P<length>[a-z]{2}))?(?![0-9a-z])")
 

@@ -12,7 +12,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 Sort = Literal[
     "",

@@ -12,9 +12,9 @@ import re
 import string
 from functools import lru_cache
 
-from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import parts, word_set
+from argolint.values.patterns import regex
 
 _TAIL = r"[A-Za-z0-9_!^~$#*+-]"
 _HINT = regex(

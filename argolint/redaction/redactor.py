@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.redaction import commands, documents, forms, lines, random_words, tables, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import (
@@ -26,6 +25,7 @@ from argolint.redaction.names import (
     word_set,
 )
 from argolint.values import split_pointer
+from argolint.values.patterns import regex
 
 HIDDEN = "(masked)"
 """The mask in everything that is printed."""

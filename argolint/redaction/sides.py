@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argolint.model import Json
-from argolint.patterns import regex
 from argolint.redaction.names import is_secret, looks_typed
 from argolint.redaction.redactor import HIDDEN
+from argolint.values.patterns import regex
 
 _TELLING = 3
 """Most values that are compared; an object that thousands of applications share has thousands."""

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import Sort, is_secret, looks_typed, sort_of
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

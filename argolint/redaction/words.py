@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from argolint.patterns import regex
 from argolint.redaction import commands, random_words
 from argolint.redaction.forms import Hide, by_form, decoded
 from argolint.redaction.names import (
@@ -21,6 +20,7 @@ from argolint.redaction.names import (
     word_set,
 )
 from argolint.redaction.tables import in_table
+from argolint.values.patterns import regex
 
 _SCHEME = regex(
     r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)(\\?[ ]+)([\w.~+/=:-]{4,})"

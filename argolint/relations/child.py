@@ -11,12 +11,12 @@ from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.model import Object, Want
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned_objects
 from argolint.values import dig, leaves, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
 _LOOKED_AT = 4

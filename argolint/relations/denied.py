@@ -8,12 +8,12 @@ from argolint.application.fleet import Fleet
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.model import AppRef, Object, ResourceId
-from argolint.patterns import regex
 from argolint.relations.child import template_of
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import dig, enumerated, items, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 _LEVEL = regex(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
 _MUST = regex(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")

@@ -8,12 +8,12 @@ from functools import cache
 
 from argolint.edits.advice import advice
 from argolint.model import Object, ResourceId
-from argolint.patterns import regex
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import mapping, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import containers
+from argolint.values.patterns import regex
 
 _CONTAINER = regex(
     r"\bcontainers?(?: named)? [\"'`]([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)[\"'`]"

@@ -10,12 +10,12 @@ from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Follows, Object, ResourceId, Want
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.patterns import regex
 
 _NO_ANSWER = regex(
     r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"

@@ -9,7 +9,6 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
 from argolint.model import Object, Want
-from argolint.patterns import regex
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, by_name, mentioned_objects
@@ -17,6 +16,7 @@ from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
 from argolint.values import leaves, maps, text_at
 from argolint.values.kubernetes import pod_spec
+from argolint.values.patterns import regex
 
 
 def later_object(complaint: Complaint) -> Iterator[Explained]:

@@ -13,12 +13,12 @@ from argolint.comparison import has_sync_option
 from argolint.edits import annotation_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, peer
 from argolint.values import get, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import SYNC_OPTIONS
+from argolint.values.patterns import regex
 
 _SKIP = "SkipDryRunOnMissingResource=true"
 _UNKNOWN_KIND = (

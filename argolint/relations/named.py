@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.values import items, maps, text_at, texts
 from argolint.values.kubernetes import pod_spec
+from argolint.values.patterns import regex
 
 _LONGEST = 8000
 _WORD = regex(r"[^\s=,;|&'\"()]{1,300}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 _LONGEST = 8_000
 """Most characters of a sentence that are read from each end: the relevant part is at its beginning or its end."""

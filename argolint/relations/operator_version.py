@@ -15,9 +15,9 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.model import Json, Object, ResourceId, Want
-from argolint.patterns import regex
 from argolint.values import dig, items, labels_of, parse_version
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 Version = tuple[int, ...]
 

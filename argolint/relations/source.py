@@ -11,11 +11,11 @@ from argolint.application.application_sets import maker, maker_or_name
 from argolint.edits import application_place
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import bare_address, dig, leaves, same_repository, split_pointer, text_at
+from argolint.values.patterns import regex
 
 _BRACES = regex(r"\{\{[^{}\n]{0,200}\}\}")
 

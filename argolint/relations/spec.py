@@ -9,7 +9,6 @@ from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.denied import USUAL_REQUESTS
 from argolint.relations.explained import Explained
@@ -26,6 +25,7 @@ from argolint.values import (
 )
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.memo import by_identity
+from argolint.values.patterns import regex
 
 _CHOICES = regex(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from argolint.edits.advice import advice
 from argolint.model import ResourceId
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned_objects
+from argolint.values.patterns import regex
 
 _ALREADY = regex(
     r"\b(?:is|are|was|been|being)? ?already (?:being |been )?(?:managed|used|owned|scaled|targeted|claimed|taken|defined|handled|controlled|bound"

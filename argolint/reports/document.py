@@ -18,9 +18,9 @@ from argolint import DOCS
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.model.stats import Number, Stats
-from argolint.patterns import regex
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
+from argolint.values.patterns import regex
 
 SCHEMA_VERSION = "1.2"
 

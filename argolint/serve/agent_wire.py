@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 MOST_BYTES = 1 << 22
 _NO_JSON, _NO_MESSAGE = -32700, -32600

@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 
-from argolint.patterns import regex
 from argolint.reports.causes import identity, with_causes, worst_first
 from argolint.reports.document import ReportedApp, ReportedFailure, ReportedFinding, counted, plain_data
 from argolint.serve.documents import JSON, Document, Documents, document
 from argolint.serve.other_projects import Others
 from argolint.values import shorten
+from argolint.values.patterns import regex
 
 PATH = "/api/v1/application"
 MOST_FINDINGS = 100

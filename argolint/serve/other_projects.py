@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
-from argolint.patterns import regex
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedRelated
+from argolint.values.patterns import regex
 
 _WORD = regex(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _TRACKING = regex(r":[A-Za-z0-9.]*/[A-Za-z]")

@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
 from argolint.host.addresses import is_loopback
-from argolint.patterns import regex
 from argolint.serve.checker import Checker
 from argolint.serve.documents import TEXT, Document, document
 from argolint.serve.extension import Extension
+from argolint.values.patterns import regex
 
 CONNECTIONS = 64
 _READ_S = 10.0

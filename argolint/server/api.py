@@ -19,7 +19,6 @@ from argolint.application.operation import Event
 from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages, without_long_messages
 from argolint.server.pace import reading_cluster
@@ -27,6 +26,7 @@ from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 from argolint.values.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
 from argolint.values.kubernetes import misshapen
+from argolint.values.patterns import regex
 
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")

@@ -16,13 +16,13 @@ import msgspec
 
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
-from argolint.patterns import regex
 from argolint.server.connection import Connection, Flags, connect
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
 from argolint.sources.files import read_text, require_own
 from argolint.values import enumerated, strict_yaml
 from argolint.values.decoding import converted
+from argolint.values.patterns import regex
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]*")

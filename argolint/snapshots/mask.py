@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.redaction import Redactor
 from argolint.redaction.masks import mask
 from argolint.redaction.names import word_set
 from argolint.values.decoding import json_value
+from argolint.values.patterns import regex
 
 KEPT = (
     "names of applications, projects, objects, namespaces, hosts and repositories",

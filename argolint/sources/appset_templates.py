@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 from argolint.model import MISSING
-from argolint.patterns import regex
 from argolint.values import plain, shorten
+from argolint.values.patterns import regex
 
 
 class NotEvaluatedError(Exception):

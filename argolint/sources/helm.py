@@ -24,10 +24,10 @@ from argolint.host import programs
 from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.redaction.findings import Known, secrets_of
 from argolint.values import items
 from argolint.values.manifests import ManifestError, mapping_of, sound_objects
+from argolint.values.patterns import regex
 
 TIMEOUT_S = 90
 """Argo CD's own limit for one command (ARGOCD_EXEC_TIMEOUT)."""

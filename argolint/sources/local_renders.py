@@ -23,7 +23,6 @@ from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.host.folder import is_name
 from argolint.model import Object
-from argolint.patterns import regex
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.export import ExportError, export
@@ -33,6 +32,7 @@ from argolint.sources.secret_pair import masked_pair
 from argolint.values import items, same_repository
 from argolint.values.manifests import ManifestError, mapping_of
 from argolint.values.memo import Once
+from argolint.values.patterns import regex
 
 Manifests = tuple[Object, ...]
 Pair = tuple[Manifests, Manifests]

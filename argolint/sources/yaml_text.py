@@ -19,8 +19,8 @@ from typing import Any
 import yaml
 
 from argolint.model import Json
-from argolint.patterns import regex
 from argolint.values import get, index_of, join_pointer, manifests, split_pointer
+from argolint.values.patterns import regex
 
 Operation = Mapping[str, Json]
 

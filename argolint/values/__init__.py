@@ -19,8 +19,8 @@ import msgspec
 
 from argolint.host.plain_text import plain as plain  # rules may import this room, not `host`
 from argolint.model import MISSING, Json, Object
-from argolint.patterns import regex
 from argolint.values.decoding import json_value
+from argolint.values.patterns import regex
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from argolint.model import Json
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 T = TypeVar("T")
 Text = bytes | str

@@ -21,9 +21,9 @@ from typing import Any
 import yaml
 
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.values import knowledge
 from argolint.values.kubernetes import misshapen
+from argolint.values.patterns import regex
 
 MAX_LENGTH = 64_000_000
 """Most characters of one text."""

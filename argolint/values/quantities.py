@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from argolint.model import Json
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 _QUANTITY = regex(
     r"([+-]?)(?:(\d{1,100})(?:\.(\d{0,100}))?|\.(\d{1,100}))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,18}))",

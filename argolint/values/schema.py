@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from argolint.model import Json, Object
-from argolint.patterns import regex
 from argolint.values import join_pointer
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
 _QUANTITIES = ("limits", "requests", "hard", "capacity", "default", "defaultRequest", "max", "min", "overhead")

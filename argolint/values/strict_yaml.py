@@ -11,8 +11,8 @@ import msgspec
 import yaml
 
 from argolint.errors import UsageError
-from argolint.patterns import regex
 from argolint.values.manifests import ManifestError, scalar
+from argolint.values.patterns import regex
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 50_000

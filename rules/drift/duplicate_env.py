@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.patterns import regex
 from argolint.values import below, get, items
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 from ._edits import removal_fix

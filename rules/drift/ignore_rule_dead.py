@@ -24,7 +24,6 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
-from argolint.patterns import regex
 from argolint.values import (
     at_and_above,
     enumerated,
@@ -36,6 +35,7 @@ from argolint.values import (
     split_pointer,
 )
 from argolint.values.kubernetes import is_secret
+from argolint.values.patterns import regex
 
 from ._ignored import expression_pointer, has_entries, own_entries, paths, removed_pointers, selected_resources
 from ._misnamed_settings import misnamed_settings_findings

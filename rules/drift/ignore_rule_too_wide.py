@@ -34,8 +34,8 @@ from argolint import (
 from argolint.application.applied import by_argocd, git_moved, last_applied
 from argolint.comparison import IgnoreRule, disputed, managers, writer
 from argolint.edits import RESPECT, application_place
-from argolint.patterns import regex
 from argolint.values import at_and_above, below, get, sh
+from argolint.values.patterns import regex
 
 from ._fields import change_line
 from ._ignored import (

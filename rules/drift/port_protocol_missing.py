@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 from ._edits import source_place
 from ._refused import refusals

@@ -13,7 +13,7 @@ Sources: argo-cd test/e2e/testdata/always-outofsync; Kubernetes pkg/apis/rbac/v1
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 from ._edits import write_live_fix
 from ._fields import finding, matching_changes, pointers_text

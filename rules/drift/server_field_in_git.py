@@ -18,9 +18,9 @@ from functools import cache
 
 from argolint import MISSING, Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.edits.consequences import consequences
-from argolint.patterns import regex
 from argolint.values import below, enumerated, get, join_pointer, text_at
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from ._edits import removal_fix
 from ._fields import SERVER_SET, change_line

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argolint import Fleet, Object
-from argolint.patterns import regex
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import containers
 from argolint.values.memo import by_identity
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True, slots=True)

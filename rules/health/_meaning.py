@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from argolint import Fix, Resource
 from argolint.edits.advice import advice
 from argolint.messages import Match
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, text_at
+from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
 from ..shared.messages import catalogue

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
-from argolint.patterns import regex
 from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values.patterns import regex
 from argolint.values.quantities import amount, quantity
 
 from ..shared.pods import Trouble, status_reason

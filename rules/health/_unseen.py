@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from argolint import App, Object, Resource
-from argolint.patterns import regex
 from argolint.values import annotations_of, dig, maps, parse_time, text_at
+from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_health_counted, is_overdue
 

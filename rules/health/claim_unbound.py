@@ -37,10 +37,10 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, mapping, sh, text_at, texts
 from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
 from ..shared.age import Patience, is_overdue, waiting_since

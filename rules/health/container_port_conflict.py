@@ -38,10 +38,10 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, get, items, maps, number_at, text_at
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 from ._ports import injected_container_ports, number_or_name
 from ._running import container_ends, is_crash_looping, is_unwell, live_pod, live_pod_wants, names_in_pod, workloads

@@ -22,10 +22,10 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.messages import telling
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
+from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 

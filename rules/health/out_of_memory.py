@@ -33,9 +33,9 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.patterns import regex
 from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
+from argolint.values.patterns import regex
 
 from ..shared.pods import status_reason
 from ._running import (

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.messages import telling
-from argolint.patterns import regex
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
 from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 from ..shared.pods import Trouble, fixes, scheduling_cause, trouble_pointer, troubles, unwell_below, wanted_events

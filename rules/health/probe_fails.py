@@ -41,10 +41,10 @@ from argolint import (
     Want,
 )
 from argolint.messages import shortened
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, get, integer, mapping, maps, number_at
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 from ..shared.triage import worth_reading

@@ -39,10 +39,10 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.patterns import regex
 from argolint.relations.references import Reference, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading

@@ -43,12 +43,12 @@ from argolint import (
 from argolint.comparison import writers
 from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out, reports_fault
 from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer

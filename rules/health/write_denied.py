@@ -39,10 +39,10 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 from ._running import container_ends, is_crash_looping, is_unwell, live_pod, live_pod_wants, pod_warnings, workloads
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from argolint import MISSING, App, Change, Fleet, Object, Resource, Symptom
 from argolint.application.applied import applied_value
 from argolint.model import Confidence
-from argolint.patterns import regex
 from argolint.values import items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import containers
+from argolint.values.patterns import regex
 
 from ..shared import charts
 from ..shared.charts import Release

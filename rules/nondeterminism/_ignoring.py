@@ -11,8 +11,8 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Resource, ResourceId
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
-from argolint.patterns import regex
 from argolint.values import join_pointer
+from argolint.values.patterns import regex
 
 from ..shared import charts
 from ._items import is_workload_named

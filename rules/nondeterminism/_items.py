@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource
 from argolint.model import Confidence
-from argolint.patterns import regex
 from argolint.values import fits, join_pointer, mapping, split_pointer
+from argolint.values.patterns import regex
 
 from ..shared import chart_catalogue, charts
 from ..shared.chart_catalogue import Item

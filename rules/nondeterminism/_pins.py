@@ -13,8 +13,8 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Resource
 from argolint.model import Effect
-from argolint.patterns import regex
 from argolint.values import dig, enumerated, parse_version, sh
+from argolint.values.patterns import regex
 
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.patterns import regex
 from argolint.values import annotations_of, dig, mapping, text_at
 from argolint.values.kubernetes import containers
+from argolint.values.patterns import regex
 
 from ._shapes import TIME, look_alike
 from ._sign import Sign

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
-from argolint.patterns import regex
 from argolint.values import enumerated, join_pointer, split_pointer
 from argolint.values.kubernetes import reads
+from argolint.values.patterns import regex
 
 from ..shared import charts
 from . import _pins as pins

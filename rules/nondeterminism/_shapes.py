@@ -7,9 +7,9 @@ import re
 from typing import Literal
 
 from argolint import Json, ResourceId
-from argolint.patterns import regex
 from argolint.redaction import stand_in
 from argolint.values import index_of, split_pointer
+from argolint.values.patterns import regex
 
 Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, ResourceKey, Want, Writer
-from argolint.patterns import regex
 from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse_time, text_at, texts
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.edits import set_field
-from argolint.patterns import regex
 from argolint.values import owner_references, same_repository, text_at, texts
+from argolint.values.patterns import regex
 
 _CHART_RANGE = regex(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
 _TAG_RANGE = regex(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")

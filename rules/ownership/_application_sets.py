@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argolint import Object
-from argolint.patterns import regex
 from argolint.values import owner_references
+from argolint.values.patterns import regex
 
 NAMED_TWICE = regex(r"contains applications with duplicate name: (\S*[^\s,;)])")
 OWNED_TWICE = regex(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")

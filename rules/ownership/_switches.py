@@ -10,7 +10,7 @@ import yaml
 
 from argolint import App, Json, Resource
 from argolint.edits import application_place
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 from ..shared.chart_catalogue import SharedGroup, charts_named
 from ..shared.charts import Release, release_of

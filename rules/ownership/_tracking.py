@@ -14,8 +14,8 @@ from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
-from argolint.patterns import regex
 from argolint.values import annotations_of, dig, json_in
+from argolint.values.patterns import regex
 
 _REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
 """The beginning of the message of a sync under FailOnSharedResource=true; the first SharedResourceWarning follows (controller/sync.go).

@@ -23,10 +23,10 @@ from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, R
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
-from argolint.patterns import regex
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import dig, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
-from argolint.patterns import regex
 from argolint.values import dig
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
+from argolint.values.patterns import regex
 
 _MESSAGE = regex(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S*) is excluded in the settings")
 """The name is empty if the manifest has a generateName."""

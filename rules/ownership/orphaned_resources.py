@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
-from argolint.patterns import regex
 from argolint.values.knowledge import dump
+from argolint.values.patterns import regex
 
 _COUNT = regex(r"Application has (\d{1,9}) orphaned resources?")
 

@@ -22,10 +22,10 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
-from argolint.patterns import regex
 from argolint.redaction import show_sides
 from argolint.values import enumerated, get, mapping, sh
 from argolint.values.kubernetes import group_of, is_secret
+from argolint.values.patterns import regex
 
 from ..shared.charts import inline_values
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
-from argolint.patterns import regex
 from argolint.values import dig, enumerated
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _provider

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from argolint import Object
-from argolint.patterns import regex
 from argolint.values import dig, items, mapping
+from argolint.values.patterns import regex
 
 API_VERSION = "external-secrets.io/v1"
 UNKNOWN = "CHANGE-ME"

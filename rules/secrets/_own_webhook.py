@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from argolint import App, Edit, Finding, Fix, Location
 from argolint.edits import consequences
 from argolint.messages import telling
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 from ._sync_error_texts import cleaned_text
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import Edit, Fix, Json, Object, ResourceId
-from argolint.patterns import regex
 from argolint.values import items, mapping, text_at
+from argolint.values.patterns import regex
 
 _REFERENCE = regex(r"\$(?:\$|\{(?P<braced>\w{1,100})\}|(?P<bare>\w{1,100}))", re.ASCII)
 _GROUP = regex(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>\w{1,100})>", re.DOTALL)

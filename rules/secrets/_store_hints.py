@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import removals, set_field
-from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Fix, Json, Resource
-from argolint.patterns import regex
 from argolint.values import dig, enumerated, join_pointer, text_at
+from argolint.values.patterns import regex
 
 from . import _stores as stores
 from ._provider import credentials_without_namespace

@@ -13,8 +13,8 @@ from datetime import datetime
 from itertools import islice
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
-from argolint.patterns import regex
 from argolint.values import dig, items, mapping, parse_time
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 from argolint import App, Edit, Fix, Fleet, Resource
 from argolint.edits.advice import advice
-from argolint.patterns import regex
 from argolint.values import sh
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from argolint import App, Resource
 from argolint.comparison import managers
-from argolint.patterns import regex
 from argolint.values import dig, parse_time
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores

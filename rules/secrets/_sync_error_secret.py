@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from argolint import Edit, Fix, Resource, ResourceId
 from argolint.edits import set_field
-from argolint.patterns import regex
 from argolint.values import dig, join_pointer, mapping
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from ._rewrite import braces_fix, lost_groups

@@ -13,10 +13,10 @@ from functools import cache, lru_cache
 
 from argolint import App, Event, Resource
 from argolint.messages import telling
-from argolint.patterns import regex
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from . import _external_secret as es

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from argolint import Edit, Fix, Json, Object, Resource
-from argolint.patterns import regex
 from argolint.values import dig, items, join_pointer, mapping
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 

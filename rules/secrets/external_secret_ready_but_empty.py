@@ -23,8 +23,8 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.edits import set_field
-from argolint.patterns import regex
 from argolint.values import dig, items, mapping, parse_time, sh
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _provider

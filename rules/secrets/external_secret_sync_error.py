@@ -36,9 +36,9 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -22,10 +22,10 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import Match, telling
-from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from . import _external_secret as es

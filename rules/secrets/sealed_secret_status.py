@@ -25,8 +25,8 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
 from argolint.messages import telling
-from argolint.patterns import regex
 from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from ._sync_error_texts import cleaned_text

@@ -49,9 +49,9 @@ from argolint import (
 from argolint.edits import consequences
 from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.patterns import regex
 from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores

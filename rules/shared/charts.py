@@ -19,11 +19,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argolint import App, Object, Resource
-from argolint.patterns import regex
 from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers
 from argolint.values.manifests import ManifestError, mapping_of
+from argolint.values.patterns import regex
 
 from .chart_catalogue import (
     Chart,

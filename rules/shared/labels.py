@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from argolint import Json, Object
-from argolint.patterns import regex
 from argolint.values import mapping, maps, texts
+from argolint.values.patterns import regex
 
 _SET_LIVE = frozenset(
     (

@@ -12,12 +12,12 @@ from decimal import Decimal
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
 from .messages import catalogue

@@ -14,9 +14,9 @@ from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal_match

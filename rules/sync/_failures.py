@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from argolint import App, Fleet, Object, Operation, Resource, ResourceId
 from argolint.messages import Match
-from argolint.patterns import regex
 from argolint.relations import Complaint
 from argolint.values import dig
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 

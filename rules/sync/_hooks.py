@@ -8,11 +8,11 @@ from functools import cache
 
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, containers, pod_spec
+from argolint.values.patterns import regex
 
 from ..shared import pods
 

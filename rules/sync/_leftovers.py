@@ -9,10 +9,10 @@ from __future__ import annotations
 from argolint import MISSING, App, Fix, Json, Resource
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
 from argolint.values.kubernetes import argocd_name, kubectl_name
+from argolint.values.patterns import regex
 
 from ._options import is_sent_whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from argolint import App, Json
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 _NAMED_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from argolint import App, Object, Resource, Symptom
 from argolint.messages import named
-from argolint.patterns import regex
 from argolint.values import maps
+from argolint.values.patterns import regex
 
 
 def object_named(app: App, message: str) -> Resource | None:

@@ -9,10 +9,10 @@ from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED
+from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
 from ._failures import Failed, refusal_match, resource_of

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from argolint import App, Fleet, Object
-from argolint.patterns import regex
 from argolint.values import mapping, text_at
+from argolint.values.patterns import regex
 
 Repository = tuple[str, str]
 """repoURL and chart."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argolint import App, Resource, ResourceId
-from argolint.patterns import regex
 from argolint.values import dig, mapping, parse_time, text_at
 from argolint.values.kubernetes import pod_spec
+from argolint.values.patterns import regex
 
 _SERVICE = regex(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 

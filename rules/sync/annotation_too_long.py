@@ -21,9 +21,9 @@ from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank,
 from argolint.comparison import LAST_APPLIED
 from argolint.edits import application_place, sync_option
 from argolint.edits.consequences import consequences
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
+from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
 from ._options import sync_option_operations, sync_options

@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.application.application_sets import controller_seen, generators, owned_applications, settings_want
 from argolint.application.fleet import IN_CLUSTER
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, maps, parse_version, text_at, texts
+from argolint.values.patterns import regex
 
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = regex(r"\d{1,3}\.\d{1,3}")

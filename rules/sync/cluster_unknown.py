@@ -22,9 +22,9 @@ from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Locatio
 from argolint.edits import set_field
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
+from argolint.values.patterns import regex
 
 from ._comparison import classify as reads
 from ._failures import Failed, failures_explained_by

@@ -24,10 +24,10 @@ from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
 from argolint.messages import in_passing, quoting
-from argolint.patterns import regex
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
 from argolint.values import mapping, text_at
+from argolint.values.patterns import regex
 
 from ._comparison import comparison_fault
 from ._objects import missing_symptoms

@@ -39,12 +39,12 @@ from argolint import (
 from argolint.comparison import builtin, has_sync_option
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 from argolint.values.schema import api_of_kind
 
 from ._failures import Failed, complaint_of, failures_explained_by

@@ -38,10 +38,10 @@ from argolint import (
     Symptom,
 )
 from argolint.messages import quoting
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

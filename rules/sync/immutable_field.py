@@ -43,10 +43,10 @@ from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
-from argolint.patterns import regex
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 
 from ._failures import Failed, classify, failures_explained_by
 from ._objects import missing_symptoms, object_named

@@ -23,9 +23,9 @@ from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Sympto
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoting
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import maps, text_at
+from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from ._comparison import ComparisonFault, comparison_fault

@@ -23,9 +23,9 @@ from datetime import datetime, timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
+from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
 

@@ -35,10 +35,10 @@ from argolint import (
     Symptom,
 )
 from argolint.edits.consequences import consequences
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import items, joined, parse_version
 from argolint.values.kubernetes import api_of
+from argolint.values.patterns import regex
 
 from ._failures import Failed
 from ._removed import removal_of, removed_version_failures

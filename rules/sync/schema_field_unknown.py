@@ -48,10 +48,10 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
-from argolint.patterns import regex
 from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, parse_version, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
+from argolint.values.patterns import regex
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import failures_explained_by, resource_of

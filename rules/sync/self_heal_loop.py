@@ -46,9 +46,9 @@ from argolint import (
 )
 from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
-from argolint.patterns import regex
 from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)

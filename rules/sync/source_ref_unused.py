@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import maps, text_at, texts
+from argolint.values.patterns import regex
 
 _REF = regex(r"^\$(?!ARGOCD_|KUBE_)([^/]{1,253})/")
 

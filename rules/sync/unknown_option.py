@@ -30,11 +30,11 @@ from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
+from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 

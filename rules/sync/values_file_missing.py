@@ -22,9 +22,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, Rule
-from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import bare_address, dig, maps, owner_references, text_at, texts
+from argolint.values.patterns import regex
 
 _PLACEHOLDER = regex(r"\{\{|\}\}|<no value>|(?:^|[/\-_.])\.ya?ml$")
 """The remains of a template without a value: `{{env}}`, `<no value>`, `envs/.yaml`, `values-.yaml`."""

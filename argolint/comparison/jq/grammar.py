@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argolint.comparison.jq import builtins, re2
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 MAX_LENGTH = 20_000
 """Most characters of one path. The longest of 1,000 real paths has 300."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 
-from argolint.patterns import regex
+from argolint.values.patterns import regex
 
 _MAX_REPEAT = 1000
 _REPEAT = regex(r"[*+?]\??|\{([0-9]+)(?:(,)([0-9]*))?\}\??")

@@ -15,11 +15,11 @@ from argolint.comparison.compare import compare
 from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
-from argolint.patterns import regex
 from argolint.proof.syncs import shown_differences
 from argolint.redaction import excerpt
 from argolint.values import at_and_above, below, join_pointer, maps, split_pointer, text_at
 from argolint.values.kubernetes import is_secret
+from argolint.values.patterns import regex
 
 _TRACKING = "/metadata/annotations/argocd.argoproj.io~1tracking-id"
 

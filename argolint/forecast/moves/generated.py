@@ -11,8 +11,8 @@ from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import parent_of
 from argolint.forecast.moves.plan import Step, move_finding
 from argolint.model import Finding, Object
-from argolint.patterns import regex
 from argolint.values import dig, same_repository, sh, text_at
+from argolint.values.patterns import regex
 
 
 def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint.patterns import regex
 from argolint.reports.document import ReportedFinding, ReportedSource
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, visible
+from argolint.values.patterns import regex
 
 _KEY = regex(r"^(?:- )*[^\s:]+:\s+(?=\S)")
 _MOST = 60

@@ -8,10 +8,10 @@ from __future__ import annotations
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from argolint.patterns import regex
 from argolint.reports.document import Report, ReportedFailure, ReportedFinding
 from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
+from argolint.values.patterns import regex
 
 _NOT_XML = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow, even escaped."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import click
 
 from argolint.model import DESTINATION
-from argolint.patterns import regex
 from argolint.reports.document import Report, ReportedFinding
 from argolint.reports.formats import Style, subject_of
+from argolint.values.patterns import regex
 
 _COLOUR = regex(r"\x1b\[[0-9;]*m")
 _TOKENS = regex(r"\s+|\S+")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlsplit
 
-from argolint.patterns import regex
 from argolint.reports.document import ReportedSource
+from argolint.values.patterns import regex
 
 _HOST = regex(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
 _SCP = regex(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")

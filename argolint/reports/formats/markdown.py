@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from argolint.model import DESTINATION
-from argolint.patterns import regex
 from argolint.reports.causes import causes_of, with_causes
 from argolint.reports.document import (
     Gate,
@@ -38,6 +37,7 @@ from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
 from argolint.reports.ownership.findings import held
 from argolint.reports.ownership.graph import parts, picture
 from argolint.values import shorten
+from argolint.values.patterns import regex
 
 MARKER = "<!-- argolint -->"
 """First line of the comment; the next run finds the comment by it."""

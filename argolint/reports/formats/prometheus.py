@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from argolint.engine.config import metric_label
 from argolint.model import SEVERITIES
-from argolint.patterns import regex
 from argolint.reports.document import Report, ReportedApp, ReportedFinding, is_of_several, rule_page
 from argolint.reports.formats import NamedApp, Style
 from argolint.values import parse_time, shorten
+from argolint.values.patterns import regex
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
