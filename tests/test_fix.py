@@ -213,7 +213,7 @@ def test_a_rule_that_still_speaks_keeps_the_fix_from_being_verified() -> None:
     assert verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: ()).verified is True
     half = verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: [finding])
     assert half.verified is None
-    assert half.unverified == "the rule looks at more than is replayed here, and would still speak"
+    assert half.unverified == "the rule also looks at what is not replayed here, and would still report it"
 
 
 def test_an_edit_that_leaves_the_differences_alone_proves_nothing() -> None:

@@ -80,7 +80,7 @@ def test_proofs_look_at_so_many_objects_whatever_their_number() -> None:
 @pytest.mark.parametrize("objects", [5, 150], ids=["few", "many"])
 def test_a_rule_that_speaks_all_the_same_says_so_of_every_finding(objects: int) -> None:
     told = [f.unverified for finding in checked(Asked(speaks_of="c"), objects).findings for f in finding.fixes]
-    assert set(told) == {"the rule looks at more than is replayed here, and would still speak"}
+    assert set(told) == {"the rule also looks at what is not replayed here, and would still report it"}
     assert len(told) == 2 * objects
 
 

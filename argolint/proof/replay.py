@@ -700,7 +700,7 @@ def _require_no_finding(finding: Finding, app: App, check: Check | None) -> None
     Another finding of the rule contradicts nothing: it may depend on an operator's or an operation's record.
     """
     if check is not None and any(same_fault(other, finding) for other in check(app)):
-        raise CannotReplay("the rule looks at more than is replayed here, and would still speak")
+        raise CannotReplay("the rule also looks at what is not replayed here, and would still report it")
 
 
 def same_fault(other: Finding, finding: Finding) -> bool:
