@@ -60,3 +60,10 @@ class ApiError(ArgolintError):
 
 class UnreadableStateError(ArgolintError):
     """The server sent an object's state that is no JSON."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether memory is short: the loader of shared libraries says so in an ImportError (glibc elf/dl-load.c)."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, ImportError) and ("failed to map segment" in str(error) or "allocate memory" in str(error))
+    )

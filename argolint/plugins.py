@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from argolint.application.rule import Rule
-from argolint.errors import ArgolintError
+from argolint.errors import ArgolintError, lacks_memory
 from argolint.values.knowledge import load
 
 GROUP = "argolint.rules"
@@ -83,9 +83,11 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
 def _imported(provider: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except (KeyboardInterrupt, MemoryError):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # a plugin may raise anything at import, even an exit
+        if lacks_memory(error):
+            raise MemoryError from error
         raise _unloadable(provider, error) from error
 
 
@@ -93,9 +95,11 @@ def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
     """The names of all modules of a package."""
     try:
         found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
-    except (KeyboardInterrupt, MemoryError):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # packages are imported to list their modules
+        if lacks_memory(error):
+            raise MemoryError from error
         raise _unloadable(provider, error) from error
     return (info.name for info in found)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from argolint.errors import MORE_MEMORY
+from argolint.errors import MORE_MEMORY, lacks_memory
 
 
 class Ended(KeyboardInterrupt):
@@ -67,10 +67,10 @@ def exit_code() -> int:
         with contextlib.suppress(OSError):
             sys.stdout.close()  # what is buffered cannot be written: do not try again at exit
         return 2
-    except MemoryError:
-        _out_of_memory()
-        return 2
     except BaseException as error:
+        if lacks_memory(error):
+            _out_of_memory()
+            return 2
         behind = _signal_behind(error)
         return _ended(behind) if behind else _crashed(error)
 
