@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -81,27 +82,28 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
 
 
 def _imported(provider: str, name: str) -> ModuleType:
-    try:
+    with _import_errors(provider):
         return importlib.import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plugin may raise anything at import, even an exit
-        if lacks_memory(error):
-            raise MemoryError from error
-        raise _unloadable(provider, error) from error
 
 
 def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
-    """The names of all modules of a package."""
-    try:
+    """The names of all modules of a package. Packages are imported to list their modules."""
+    with _import_errors(provider):
         found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
+    return (info.name for info in found)
+
+
+@contextmanager
+def _import_errors(provider: str) -> Iterator[None]:
+    """Raise PluginError for whatever a plugin raises at import, even an exit; not for Ctrl-C or too little memory."""
+    try:
+        yield
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # packages are imported to list their modules
+    except BaseException as error:
         if lacks_memory(error):
             raise MemoryError from error
         raise _unloadable(provider, error) from error
-    return (info.name for info in found)
 
 
 def _unloadable(provider: str, error: BaseException) -> PluginError:

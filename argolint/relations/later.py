@@ -241,7 +241,7 @@ def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_IN_INIT = re.compile(r"Init:(?:\d{1,3}/\d{1,3}|CrashLoopBackOff|Error)")
+_IN_INIT = regex(r"Init:(?:\d{1,3}/\d{1,3}|CrashLoopBackOff|Error)")
 """The status of a pod whose init container runs, or ends and is started again."""
 
 

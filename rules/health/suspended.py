@@ -14,7 +14,6 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD (the table
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
@@ -25,6 +24,7 @@ from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -82,7 +82,7 @@ def _stale_condition(resource: Resource) -> Object | None:
     return next((c for c in conditions if str(c.get("status")) == "True"), None)
 
 
-_PAUSE = re.compile(r"(?i)suspen|paus|hibernat|resum|stopp|halt|disabl|switched off|turned off")
+_PAUSE = regex(r"(?i)suspen|paus|hibernat|resum|stopp|halt|disabl|switched off|turned off")
 
 
 def _waits(resource: Resource) -> bool:

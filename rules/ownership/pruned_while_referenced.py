@@ -40,12 +40,13 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.comparison import has_sync_option
 from argolint.edits.handover import guard, unguard
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
-from argolint.values import annotations_of, comma_list, dig, enumerated, items
-from argolint.values.kubernetes import SYNC_OPTIONS, is_secret
+from argolint.values import dig, enumerated
+from argolint.values.kubernetes import is_secret
 
 from ..shared.references import User, users
 from ._tracking import has_copied_tracking
@@ -136,11 +137,7 @@ def _users(named: Mapping[tuple[str, str, str, str], Sequence[User]], id_: Resou
 
 def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
     """Objects that the garbage collector deletes with this one: the tree shows it as their owner, and no manifest has them."""
-    options = (
-        *items(app.spec, "syncPolicy", "syncOptions"),
-        *comma_list(annotations_of(resource.live).get(SYNC_OPTIONS)),
-    )
-    if "PrunePropagationPolicy=orphan" in (str(option).strip() for option in options):
+    if has_sync_option(app.raw, resource.live, "PrunePropagationPolicy=orphan"):
         return
     for node in app.descendants(resource.uid):
         managed = app.resource(node.id.key)
