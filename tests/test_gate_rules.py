@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from argolint.engine.plan import ChosenRule, Plan
+from argolint.engine.servers import Source
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
@@ -119,6 +120,10 @@ class Case:
     more: Mapping[str, Manifest] = field(default_factory=dict)
 
 
+def verdict_on(server: GitServer) -> Verdict:
+    return judge([Source("", server)], Change(REPO, "feature"), PLAN)[0]
+
+
 def run(case: Case, folder: Path) -> Verdict:
     def text(documents: list[Manifest] | None) -> str | None:
         return None if documents is None else "---\n".join(json.dumps(d) + "\n" for d in documents)
@@ -130,7 +135,7 @@ def run(case: Case, folder: Path) -> Verdict:
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
-    return judge(server, Change(REPO, "feature"), PLAN)
+    return verdict_on(server)
 
 
 HARMLESS = {
@@ -377,7 +382,7 @@ def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path:
     server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
     git(tmp_path, "switch", "--create", "feature", "--quiet")
     commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
-    verdict = judge(server, Change(REPO, "feature"), PLAN)
+    verdict = verdict_on(server)
     assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
 
 

@@ -216,7 +216,6 @@ def examine_servers(
         for one, part in zip(read, found, strict=True)
     ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
-    transports = [one.transport for one in read]
     return msgspec.structs.replace(
         parts[0],
         servers=tuple(server for part in parts for server in part.servers),
@@ -224,11 +223,17 @@ def examine_servers(
         results=tuple(results),
         failures=(*failures, *(failure for part in parts for failure in part.failures)),
         remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
-        stats=Stats(
-            sum(t.stats.requests for t in transports),
-            sum(t.stats.bytes for t in transports),
-            slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
-        ),
+        stats=stats_of([one.transport for one in read]),
+    )
+
+
+def stats_of(transports: Sequence[Transport], seconds: float = 0.0) -> Stats:
+    """What the requests to these Argo CDs cost together."""
+    return Stats(
+        sum(t.stats.requests for t in transports),
+        sum(t.stats.bytes for t in transports),
+        seconds,
+        sum(t.stats.slowed for t in transports) or msgspec.UNSET,
     )
 
 

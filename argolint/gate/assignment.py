@@ -1,4 +1,4 @@
-"""Assigns the manifests of a change to Argo CDs if several judge it: an Application does not name its Argo CD."""
+"""Assigns the manifests of a change to the Argo CDs that judge it: an Application does not name its Argo CD."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def assignment(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) 
     """Assign the manifests of a change to Argo CDs. `coming`: names of projects that the change adds.
 
     An Application belongs to each Argo CD that has one of this name with the source and destination of the manifest before the change. A
-    new one in named files belongs to the only Argo CD that would accept it.
+    new one in named files belongs to the only Argo CD that would accept it. If one Argo CD judges, all are for it.
     """
+    if len(fleets) == 1:
+        return Assignment([found])
     applications: list[list[Pair]] = [[] for _ in fleets]
     others: list[list[Pair]] = [[] for _ in fleets]
     made = Assignment([], list(found.notes), list(found.failures))

@@ -60,8 +60,8 @@ class Change:
     commit      the commit of `head`, if a clone has it
     branch_wait how long to wait for a head that Argo CD does not know yet
     everything  every application of the repository, whatever the changed files are
-    twice       render head once more, bypassing the cache, to find generated values; no application follows its commit yet, so none
-                uses the new cache entry
+    renders_twice  render head once more, bypassing the cache, to find generated values; no application follows its commit yet,
+                so none uses the new cache entry
     """
 
     repo: str
