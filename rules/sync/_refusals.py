@@ -20,6 +20,7 @@ from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
 from ._options import is_sent_whole
+from ._validation import quantity_operations
 from ._webhooks import own_webhook_workload, webhook_service
 
 
@@ -27,9 +28,9 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     """The fixes of one refused object, root cause first; for a validation error, those of the field."""
     topic, facts = _topic(app, failed, empties=empties)
     manifest = _manifest(app, failed)
-    if topic == "quote" and failed.id and (patch := quoting_operations(manifest)):
+    if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
@@ -37,6 +38,10 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+
+
+_PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
+"""Faults whose message names no field, and the edits that end them."""
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:

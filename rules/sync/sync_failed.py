@@ -2,7 +2,7 @@
 
 What it finds: a failed operation, or an error condition, that no more specific rule explains. The rule sorts the server's reason into a cause:
 `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation` (the API server refused the object, or
-will: a value has another type than its field), `timeout`, `throttled`, `terminated` (someone ended it), `hook` (a SyncFail hook failed as well),
+will, as the manifest alone shows: a value of another type, a request above its limit, a mount without a volume), `timeout`, `throttled`, `terminated` (someone ended it), `hook` (a SyncFail hook failed as well),
 `gone` (deleted before its end was seen), `unknown`. Not reported: a failure before all came in sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
 
 Why it hurts: the cluster differs from Git, and objects after the failed one were not applied at all.
@@ -35,7 +35,7 @@ from argolint import (
 )
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences, failed_by_health
-from argolint.messages import in_passing, quoting
+from argolint.messages import in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import related_wants, resolved
 from argolint.values import get
@@ -44,6 +44,7 @@ from argolint.values.schema import Fault
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
+from ._validation import coming_refusals, server_message
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -69,10 +70,37 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
         if resource.status == "OutOfSync" and resource.key not in failed:
-            yield from (_foreseen_finding(app, resource, fault) for fault in mistyped_values(resource))
+            mistyped = tuple(mistyped_values(resource))
+            yield from (_mistyped_finding(app, resource, fault) for fault in mistyped)
+            if not mistyped:
+                yield from _refused_finding(app, resource)
 
 
-def _foreseen_finding(app: App, resource: Resource, fault: Fault) -> Finding:
+def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
+    """A finding for what the API server will refuse in the object, if this rule answers its message."""
+    refusals = coming_refusals(resource)
+    message = server_message(resource, refusals)
+    rule, cause = classify(message)
+    if refusals and rule == RULE.id:
+        first, known = refusals[0], refusal_match(message)
+        says = f"the API server refuses {first.pointer} ({shortened(first.reason, _REASON)})"
+        if known and known.entry.knows == "cause":
+            says = f"{known.says}, at {first.pointer}"
+        yield Finding(
+            message=f"The next sync fails at {resource.id}: {says}.",
+            at=Location(app.ref, resource.id, first.pointer),
+            cause=cause,
+            confidence="likely",
+            evidence=(f"the API server's validation says: {excerpt(message, 600)}",),
+            fixes=refusal_fixes(app, Failed(resource.id, message, rule, cause)),
+        )
+
+
+_REASON = 80
+"""Characters of a reason in a message; the whole one is in the evidence."""
+
+
+def _mistyped_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     value = get(resource.desired, fault.pointer, None)
     topic, right = _corrected_value(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
