@@ -260,7 +260,7 @@ def test_every_field_of_a_store_has_a_version() -> None:
     ],
 )
 def test_an_error_tells_the_provider_of_a_store_that_nobody_shows(error: str, provider: str) -> None:
-    assert provider_facts(None, error)["provider"] == provider
+    assert provider_facts(None, OperatorVersion(), error)["provider"] == provider
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 An entry has `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
 
     when, unless   one or more facts: the entry applies if all of them are non-empty, or all empty
-    needs          required versions in addition to those that its content shows: {argocd: '2.13'}
+    needs          required versions in addition to those that its content shows: {argocd: '2.13'}, {external-secrets: v0.7.0}
     holds          the condition for this advice, for people; not needed for a topic of an entry in the catalogue of messages
     of_object      true for a patch of the manifest that `advice` gets, rather than the finding's own
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from argolint import MISSING, Change, Edit, Fix, Object, Symptom
+from argolint import MISSING, Change, Edit, Fix, Need, Object, Symptom
 from argolint.edits import removals, set_field
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
@@ -222,6 +222,7 @@ def _cloud_hints(store: stores.Store) -> Iterator[Hint]:
                     _store_text(store),
                     edit,
                     resource=store.resource.id if store.resource else None,
+                    needs=(Need("external-secrets", "v0.6.0"),),
                 ),
             )
 

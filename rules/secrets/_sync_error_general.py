@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from argolint import GONE, App, Fix, Fleet, Resource
 from argolint.edits.advice import advice
+from argolint.relations.operator_version import version_of
 from argolint.values import dig, items
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -34,11 +37,21 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         "key": failed_key(resource, found) or "its keys",
         "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
+        **_template_facts(app, fleet, resource, found.detail.get("function", "")),
     }
     advised = advice(__package__, found.advice, {**known, **own})
     if found.cause != "immutable":
         return advised
     return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in advised[:1]) + advised[1:]
+
+
+def _template_facts(app: App, fleet: Fleet, resource: Resource, function: str) -> Mapping[str, object]:
+    """A function that a template calls, the release that brings it to engine v2, and whether engine v1 reads the template."""
+    engine = str(dig(resource.live or resource.any, "spec", "target", "template", "engineVersion") or "")
+    old = engine == "v1" or (not engine and str((resource.any or {}).get("apiVersion")).endswith("/v1alpha1"))
+    since = "" if old else str(load(__package__, "template_functions.yaml").get(function) or "")
+    is_late = bool(since) and version_of(app, fleet).at_least(since) is not True
+    return {"function": function, "since": since if is_late else "", "engine_v1": old}
 
 
 def failing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
