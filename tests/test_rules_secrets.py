@@ -221,6 +221,7 @@ def test_advice_is_for_causes_that_exist() -> None:
         | {
             "unknown-store",
             "unknown-said",
+            "unknown-moved",
             "provider-settings",
             "push",
             "not-reconciled",

@@ -49,6 +49,29 @@ def provider_name(store: stores.Store | None, text: str = "") -> str:
     return next(found, UNKNOWN)
 
 
+_THROUGH_OTHERS = {
+    "vault": ("iam", "gcp"),
+    "openBao": ("iam", "gcp"),
+    "infisical": ("awsAuthCredentials", "azureAuthCredentials", "gcpIamAuthCredentials", "gcpIdTokenAuthCredentials"),
+}
+"""Ways of a provider to log in through a cloud, whose errors the store then shows too."""
+_ANY = ("akeyless", "webhook")  # it may log in through any cloud; any server answers
+
+
+def answering_provider(store: stores.Store | None) -> str:
+    """The provider whose answers the store's errors can be; empty if several can, or it is unknown."""
+    if store is None or store.provider in _ANY:
+        return ""
+    auth = dig(store.manifest, "spec", "provider", store.provider, "auth")
+    return "" if any(dig(auth, way) for way in _THROUGH_OTHERS.get(store.provider, ())) else store.provider
+
+
+def may_have_said(store: stores.Store, text: str) -> bool:
+    """Whether a text holds a sign of the store's own provider."""
+    entry: Object = load(__package__, "provider_advice.yaml")[provider_name(store)]
+    return any(re.search(sign, text) for sign in entry["signs"])
+
+
 def facts(store: stores.Store | None, version: OperatorVersion, text: str = "") -> dict[str, Any]:
     """The provider's facts for advice.yaml, as this operator knows them: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
     entry: Object = load(__package__, "provider_advice.yaml")[provider_name(store, text)]
