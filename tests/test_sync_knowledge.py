@@ -59,8 +59,9 @@ ADVICE = {
                 "of_object": {"type": "boolean"},
                 "needs": {
                     "type": "object",
-                    "propertyNames": {"enum": ["argocd", "kubernetes"]},
-                    "additionalProperties": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"},
+                    "properties": {"external-secrets": {"type": "string", "pattern": "^v[0-9]+\\.[0-9]+\\.[0-9]+$"}},
+                    "propertyNames": {"enum": ["argocd", "kubernetes", "external-secrets"]},
+                    "patternProperties": {"^(argocd|kubernetes)$": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"}},
                 },
             },
         },
