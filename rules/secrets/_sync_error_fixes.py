@@ -40,7 +40,7 @@ def fixes(
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
-    yield from (hint.fix for hint in hints)
+    yield from (fix for hint in hints for fix in hint.fixes)
     if foreign_vault(failing_store(app, fleet, resource, found), found.text) is not None:
         yield _sync_now_fix(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
     for fix in (*exact_edits(app, fleet, resource, found, version), *generator_fixes(app, fleet, resource, found)):

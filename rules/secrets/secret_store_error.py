@@ -249,7 +249,10 @@ def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str)
         ),
         fixes=()
         if is_present
-        else (*(hint.fix for hint in store_hints), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
+        else (
+            *(fix for hint in store_hints for fix in hint.fixes),
+            *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text),
+        ),
         explains=(
             *es.health_consequences(app, resource.id),
             *(symptom for hint in store_hints for symptom in hint.explains),
