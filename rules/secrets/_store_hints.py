@@ -28,12 +28,13 @@ _ARN = regex(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?
 
 @dataclass(frozen=True)
 class Hint:
-    """`says` completes "... fails because", `evidence` is the evidence, `fixes` end the failure, `explains` is the drift that follows."""
+    """`says` completes "... fails because", `evidence` is the evidence, `fixes` end the failure, `explains` is the drift that follows; `sure`: nothing else fits."""
 
     says: str
     fixes: tuple[Fix, ...]
     explains: tuple[Symptom, ...] = ()
     evidence: str = ""
+    sure: bool = True
 
 
 def hints(
@@ -61,6 +62,8 @@ def hints(
         yield from _version_hints(store, version_wanted)
     if key and cause in ("access-denied", "not-found", "property-missing"):
         yield from _vault_hints(store, key)
+        if store.provider in ("vault", "openBao") and cause != "access-denied":
+            yield from _mount_hints(store, key, topic)
         yield from _region_hints(store, key)
     if key and cause == "not-found":
         yield from _item_id_hints(store, version, key)
@@ -210,6 +213,33 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
             f'{where} with "data", which KV version 2 adds by itself',
             _advised("data-twice", store, written=written),
         )
+
+
+def _mount_hints(store: stores.Store, key: str, topic: str) -> Iterator[Hint]:
+    """A key that begins with a mount, and a path that goes on behind the mount."""
+    settings = dig(store.manifest, "spec", "provider", store.provider)
+    path = str(dig(settings, "path") or "").strip("/")
+    first, _, rest = key.partition("/")
+    facts = {"provider": store.provider, "path": path}
+    asked = f"{path}/{key}" if dig(settings, "version") == "v1" else f"{path}/data/{key}"
+    if path and rest and first != path and first in _DEFAULT_MOUNTS:
+        yield Hint(
+            f'its key begins with "{first}/", a usual mount, and {_store_text(store)} reads the mount "{path}"',
+            _advised("other-mount", store, **facts, mount=first, rest=rest),
+            evidence=f"the operator asks Vault for {asked}",
+            sure=False,
+        )
+    mount, _, folder = path.partition("/")
+    if folder and topic == "vault-kv-version" and str(dig(settings, "version") or "v2") == "v2":
+        yield Hint(
+            f'{_store_text(store)} has the path "{path}", and KV version 2 wants the mount alone there',
+            _advised("folder-in-path", store, **facts, mount=mount, rest=f"{folder}/{key}"),
+            evidence=f"the operator asks Vault for {path}/data/{key}",
+            sure=False,
+        )
+
+
+_DEFAULT_MOUNTS = ("secret", "kv", "kv-v2", "kvv2")
 
 
 def _version_hints(store: stores.Store, version_wanted: str) -> Iterator[Hint]:

@@ -224,7 +224,9 @@ def _lost_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
                 f"kubectl -n {sh(resource.namespace)} get secret {sh(secret)} -o yaml | grep -A6 ownerReferences\n"
                 + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
             ),
-            "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later",
+            "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later"
+            if version_of(app, fleet).at_least("v0.9.5") is not True
+            else "",
         ),
     )
     what = f'its Secret "{secret}" was deleted, or belongs to another owner'

@@ -173,7 +173,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
-        confidence="proven" if found.certain else "likely",
+        confidence="proven" if found.certain and all(hint.sure for hint in hints_found[:1]) else "likely",
         evidence=(
             *found.evidence,
             *_evidence(resource, found, hints_found, users),
