@@ -192,6 +192,8 @@ def _distinct_parameter(raw: Object, name: str, *, go: bool) -> str:
         for kind, texts in known.items():
             if kind in generator:
                 return "" if _without_spaces(texts[go]) in _without_spaces(name) else texts[go]
+        if segment := _other_segment(generator, name, go=go):
+            return segment
         elements = items(generator, "list", "elements")
         named = re.findall(r"{{ ?\.?(\w{1,100}) ?}}", name)
         for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
@@ -202,6 +204,17 @@ def _distinct_parameter(raw: Object, name: str, *, go: bool) -> str:
                 if _without_spaces(found) not in _without_spaces(name):
                     return found
     return ""
+
+
+def _other_segment(generator: object, name: str, *, go: bool) -> str:
+    """The parameter of a segment that differs between the directories of a Git generator, for a name that holds the last one (path.basename) alone."""
+    chosen = [text_at(d, "path").split("/") for d in items(generator, "git", "directories") if not dig(d, "exclude")]
+    if "path.basename" not in name or dig(generator, "git", "pathParamPrefix"):
+        return ""
+    columns = enumerate(zip(*(parts[:-1] for parts in chosen), strict=False))
+    index = next((n for n, column in columns if "*" in column or len(set(column)) > 1), None)
+    found = "" if index is None else f"{{{{index .path.segments {index}}}}}" if go else f"{{{{path[{index}]}}}}"
+    return found if _without_spaces(found) not in _without_spaces(name) else ""
 
 
 def _without_spaces(template: str) -> str:

@@ -44,11 +44,12 @@ def hints(
     topic: str,
     key: str,
     version_wanted: str = "",
+    secret_key: str = "",
     served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
     """Hints at another root cause than the text's; none for a store that no application shows.
 
-    `served`: the versions that the cluster serves; `version_wanted`: the failing entry's `version`; `topic`: the text's entry of advice.yaml, which may have a
+    `served`: the versions that the cluster serves; `version_wanted` and `secret_key`: the failing entry's `version` and key of the Secret; `topic`: the text's entry of advice.yaml, which may have a
     fault of its own: then the cloud is not checked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
@@ -67,6 +68,7 @@ def hints(
         yield from _region_hints(store, key)
     if key and cause == "not-found":
         yield from _item_id_hints(store, version, key)
+        yield from _field_hints(store, key, secret_key)
 
 
 def _newest_api_version(version: OperatorVersion, served: frozenset[str]) -> str:
@@ -159,6 +161,20 @@ def _item_id_hints(store: stores.Store, version: OperatorVersion, key: str) -> I
         _advised("item-id", store, until=known["until"], issue=known["issue"]),
         evidence=f"operators before {known['until']} take no id of 1Password (external-secrets issue {known['issue']})",
     )
+
+
+_VARIABLE = regex(r"[A-Z][A-Z0-9]{0,60}(?:_[A-Z0-9]{1,60}){1,9}")
+
+
+def _field_hints(store: stores.Store, key: str, secret_key: str) -> Iterator[Hint]:
+    """The name of a variable as the title of an item of 1Password: it is rather the label of a field."""
+    if store.provider == "onepassword" and key == secret_key and _VARIABLE.fullmatch(key):
+        yield Hint(
+            f'its key "{key}" is spelt as a field, and 1Password looks for an item of that title',
+            _advised("field-for-item", store, key=key),
+            evidence="remoteRef.key is the title of an item, remoteRef.property the label of a field",
+            sure=False,
+        )
 
 
 def _cloud_hints(store: stores.Store) -> Iterator[Hint]:
