@@ -9,6 +9,8 @@ from argolint import App, Fix, Fleet, Node, Object, Want
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
+from argolint.relations.blocked import members
+from argolint.sequence.order import delete_policies
 from argolint.values import dig, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
@@ -120,8 +122,11 @@ def _ended(app: App, failed: Failed, end: pods.Ended, manifest: Object | None) -
         says = f"{who} says"
     else:
         says = f"{who} ended with exit code {end.code}"
+    remade, wave = ("", 0) if killed or end.words else _remade_account(app, failed)
     facts = {
         "hook": str(failed.id),
+        "account": remade,
+        "earlier": str(wave - 1),
         "namespace": end.pod.id.namespace,
         "pod": end.pod.id.name,
         "container": end.container,
@@ -132,4 +137,18 @@ def _ended(app: App, failed: Failed, end: pods.Ended, manifest: Object | None) -
     evidence = f"{end.pod.id}: container {end.container or '?'} ended{code}{' (OOMKilled)' if killed else ''}{words}"
     topic = "memory" if killed else "ended"
     fixes = advice(__package__, f"failed-hook/{topic}", facts, failed.id)
-    return HookFailure(says, "" if killed else end.words, (evidence,), fixes, complete=killed or not end.words)
+    again = (f"{remade} is a hook of the same wave: Argo CD deletes and makes it with the hook",) if remade else ()
+    return HookFailure(says, "" if killed else end.words, (evidence, *again), fixes, complete=killed or not end.words)
+
+
+def _remade_account(app: App, failed: Failed) -> tuple[str, int]:
+    """The ServiceAccount of the hook and their wave, if it is itself deleted and made again in it: a pod that starts at once may be unauthorized."""
+    own = [m for m in app.derive(members) if m.hook and failed.id is not None and m.id.key == failed.id.key]
+    if not own:
+        return "", 0
+    account = text_at(pod_spec(own[0].manifest)[1], "serviceAccountName")
+    for each in app.derive(members):
+        of_hook = each.hook and each.id.kind == "ServiceAccount" and each.id.name == account
+        if of_hook and each.place == own[0].place and "BeforeHookCreation" in delete_policies(each.manifest):
+            return str(each.id), each.place.wave
+    return "", 0
