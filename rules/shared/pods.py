@@ -27,7 +27,7 @@ _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
 _KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
 _NODE_STATE = regex(r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$")
 _CONTROL_PLANE = "node-role.kubernetes.io/"
-ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([^"]+)" not found', re.IGNORECASE)
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
 _ABSENT_KEY = regex(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
