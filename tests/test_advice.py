@@ -238,6 +238,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/security",
         "pods/long-name",
         "pods/refused",
+        "pods/no-program",
         "pods/pulling",
         "pods/unknown",
     }

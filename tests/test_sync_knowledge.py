@@ -621,7 +621,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             BUILD
             + 'no resource matches strategic merge patch "Deployment.v1.apps/web.[noNs]": no matches for Id Deployment.v1.apps/web.[noNs]; failed to find unique target for patch Deployment.v1.apps/web.[noNs]',
-            "kustomize-target",
+            "kustomize-target-bare",
         ),
         (
             BUILD + "trouble configuring builtin HelmChartInflationGenerator with config: must specify --enable-helm",

@@ -45,6 +45,7 @@ _FAILS = {
     "template": "cannot fill in its template",
     "validation": "generates an Application that is refused",
     "apply": "cannot write one of its Applications",
+    "rollout": "cannot go on with its strategy",
     "unknown": "has failed",
 }
 _FIX_TEXTS = {
@@ -91,7 +92,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     return Finding(
         message=in_passing(
-            f"ApplicationSet {namespace}/{name} {_FAILS[cause]}",
+            f"ApplicationSet {namespace}/{name} {_FAILS['rollout' if _waits(condition) else cause]}",
             text_at(condition, "message"),
             f", so {_missing_applications(cause)} is made or updated",
         ),
@@ -111,6 +112,12 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
             ),
         ),
     )
+
+
+def _waits(condition: Object) -> bool:
+    """Whether the controller only waits for an Application, in the order of the set's strategy."""
+    found = catalogue().match(text_at(condition, "message"), "generate")
+    return found is not None and found.entry.name == "rollout-stuck"
 
 
 def _fix_text(cause: str, message: str) -> str:

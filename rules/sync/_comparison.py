@@ -103,7 +103,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     elif entry.name == "helm-values-file":
         pointer = _values_file_pointer(source, base, message)
     else:
-        pointer = base + _SOURCE_POINTERS[cause] if cause in _SOURCE_POINTERS else ""
+        own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-")
+        pointer = base + _SOURCE_POINTERS[cause] if own else ""
         pointer = pointer.replace("/syncSource/targetRevision", "/syncSource/targetBranch")
     resource = object_named(app, message)
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
@@ -215,7 +216,7 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_empty_facts(), **entry.values}
     address = _other_repository(message, repo)
-    registry = _registry_address(address) if _DEPENDENCY.search(message) else ""
+    registry = _registry_address(address, message) if _DEPENDENCY.search(message) else ""
     service = webhook_service(message)
     place = read["file"] or read["directory"]
     return {
@@ -333,9 +334,12 @@ _OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = regex(r"helm dependency|could not download oci://")
 
 
-def _registry_address(address: str) -> str:
+def _registry_address(address: str, message: str) -> str:
     """The registry of a dependency's chart in the form that Argo CD registers for Helm: without oci:// and the chart's name."""
-    return address.removeprefix("oci://").rstrip("/").rpartition("/")[0] if address.startswith("oci://") else ""
+    if not address.startswith("oci://"):
+        return ""
+    bare = address.removeprefix("oci://").rstrip("/")
+    return bare if f"list of tags for repository {address}" in message else bare.rpartition("/")[0]
 
 
 def _login_options(repo: str, chart: str) -> Shell:
