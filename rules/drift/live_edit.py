@@ -85,7 +85,7 @@ def _kept_item(resource: Resource, changes: tuple[Change, ...]) -> str:
         names = Counter(text_at(item, "name") or nameless for item in after if isinstance(item, dict))
         names.pop(None, None)
         if kept and above.endswith("/ports") and any(names[text_at(item, "name")] > 1 for item in kept):
-            return "is refused, as it keeps that item beside Git's"
+            return "is refused, as it keeps that item next to Git's"
         if kept:
             return "adds Git's item and keeps that one"
     return ""
