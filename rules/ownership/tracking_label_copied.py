@@ -18,6 +18,7 @@ Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedOb
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.fleet import IN_CLUSTER
@@ -116,8 +117,11 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, release: str) -> Iterator
         yield _exclude_fix(app, resource)
         yield annotation_tracking_fix("names one object")
         return
-    if release and not fleet.at_least(2, 2):
-        yield label_key_fix("Track by a label that no chart writes", "argocd.argoproj.io/instance")
+    if not fleet.at_least(2, 2):
+        by = "chart" if release else "chart or operator"
+        own_key = label_key_fix(f"Track by a label that no {by} writes", "argocd.argoproj.io/instance")
+        copies = "" if release else "an operator that copies every label of its object copies this one, too"
+        yield replace(own_key, caveat="; ".join(filter(None, (own_key.caveat, copies))))
     yield annotation_tracking_fix("names one object")
     yield _keep_fix(resource)
 
