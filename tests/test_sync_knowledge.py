@@ -156,7 +156,22 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "sync/fields.yaml": {
         "type": "object",
-        "properties": {"since": {"type": "object", "additionalProperties": {"type": "string", "pattern": r"^1\.\d+$"}}},
+        "properties": {
+            "since": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["field", "kinds", "release", "source"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "field": {"type": "string"},
+                        "kinds": {"type": "array", "items": {"type": "string"}},
+                        "release": {"type": "string", "pattern": r"^1\.\d+$"},
+                        "source": {"type": "string", "pattern": r"^[A-Za-z0-9]+ \(beta in 1\.\d+\)$"},
+                    },
+                },
+            }
+        },
         "additionalProperties": {"type": "array", "items": {"type": "string"}},
     },
     "../argolint/relations/makers.yaml": {

@@ -218,6 +218,7 @@ def _facts(
     address = _other_repository(message, repo)
     registry = _registry_address(address, message) if _DEPENDENCY.search(message) else ""
     service = webhook_service(message)
+    listed = _LISTED.search(message)
     place = read["file"] or read["directory"]
     return {
         **read,
@@ -247,6 +248,9 @@ def _facts(
         "project": app.ref.project,
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
+        "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
+        "listed_kind": listed["kind"] if listed else "",
+        "listed_group": (listed["group"] or "") if listed else "",
         "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
@@ -296,6 +300,25 @@ def _plugin_env(source: Object, message: str) -> str:
     """The variables of the source's plugin that the command in the message reads without their prefix."""
     names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
     return ", ".join(name for name in names if name and re.search(rf"\$\{{?{re.escape(name)}\b", message))
+
+
+_LISTED = regex(r"initial state of resource (?P<kind>\w{1,63})(?:\.(?P<group>[\w.-]{1,253}))?: ")
+"""The kind that Argo CD could not list, as gitops-engine says it."""
+
+
+_READ_CLUSTER = regex(r"failed to sync cluster (?P<url>https?://[^\s\"':]{1,253}(?::\d{1,5})?): ")
+
+
+def _urls_of_cluster(app: App, message: str) -> tuple[str, ...]:
+    """The addresses of the destination for an entry of resource.exclusions: the one that Argo CD reads it by, and that of the Application.
+
+    They differ for the cluster that Argo CD runs in (gitops-engine pkg/utils/kube: config.Host; controller/state.go: the destination's server).
+    """
+    found = _READ_CLUSTER.search(message)
+    named = () if app.cluster.startswith("name:") else (app.cluster,)
+    if found is None and IN_CLUSTER in named:
+        return ("*",)
+    return tuple(dict.fromkeys((*((found["url"],) if found else ()), *named))) or ("*",)
 
 
 def _last_path_segment(address: str) -> str:

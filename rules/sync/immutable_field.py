@@ -116,8 +116,9 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
+    cannot = "cannot be made smaller" if _SHRINKS.search(failed.message) else "cannot be changed in place"
     return Finding(
-        message=f"{what} cannot be changed in place, so each sync of application {app.ref} fails{why}.",
+        message=f"{what} {cannot}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -128,6 +129,7 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
     )
 
 
+_SHRINKS = regex(r"can ?not be less than (?:previous value|status\.capacity)")
 _WHY_HIDDEN = f"; an ignore rule hides it without {RESPECT}"
 _WHY_NOT_FORCED = "; Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
