@@ -67,8 +67,10 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
         condition = _failed_condition(raw)
+        if condition is None:
+            continue
         reporter = next((app.ref for app in (*owned_applications(fleet, raw), *fleet.apps[:1])), None)
-        if condition is not None and reporter is not None:
+        if reporter is not None:
             found.setdefault(reporter, []).append((raw, condition))
     return found
 

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
-from argolint.values import dig, items, maps, parse_version, text_at
+from argolint.values import dig, items, maps, owner_references, parse_version, text_at
 
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, is_made_by
+from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,9 @@ def _by_name(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[str, tuple[str, ...
         named.setdefault(text_at(raw, "metadata", "name"), set()).add(text_at(raw, "metadata", "namespace"))
     found: dict[AppRef, list[tuple[str, tuple[str, ...]]]] = {}
     for name, namespaces in sorted(named.items()):
-        made = (a.ref for a in fleet.apps if a.ref.namespace in namespaces and is_made_by(a.brief, (name,)))
-        speaker = next(made, fleet.apps[0].ref)
         if len(namespaces) > 1:
-            found.setdefault(speaker, []).append((name, tuple(sorted(namespaces))))
+            made = (ref for ref in fleet.derive(_made).get(name, ()) if ref.namespace in namespaces)
+            found.setdefault(next(made, fleet.apps[0].ref), []).append((name, tuple(sorted(namespaces))))
     return found
 
 
@@ -112,8 +111,17 @@ def _reporter(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
     itself = fleet.app(duplicate.name, duplicate.namespace)
     if itself is not None:
         return itself.ref
-    made = (a.ref for a in fleet.apps if is_made_by(a.brief, duplicate.sets))
-    return next(made, fleet.apps[0].ref if fleet.apps else None)
+    made = (fleet.derive(_made).get(name, ())[:1] for name in duplicate.sets)
+    return min((ref for refs in made for ref in refs), default=fleet.apps[0].ref if fleet.apps else None)
+
+
+def _made(fleet: Fleet) -> Mapping[str, Sequence[AppRef]]:
+    """The Applications of all sets with one name, by that name, in the order of the fleet."""
+    found: dict[str, list[AppRef]] = {}
+    for app in fleet.apps:
+        for name in {str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"}:
+            found.setdefault(name, []).append(app.ref)
+    return found
 
 
 def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
