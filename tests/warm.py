@@ -31,12 +31,15 @@ from argolint_rules.shared import messages
 
 from argolint import plugins
 from argolint.host.memory import expect_answers
+from argolint.server import http
 from argolint.values import knowledge
 
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
 READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Variables that the interpreter reads once, at its start: a fork is too late for them."""
+RETRY_S = 0.01
+"""The wait before a first retry, for commands of tests: no server there comes back."""
 LARGEST = 1_000_000
 """Most bytes of one request: the command's words and its environment."""
 NUMBER = 8
@@ -138,6 +141,7 @@ def _make_a_check() -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         exit_code()
     sandbox.shared().close()
+    http.RETRY_S = RETRY_S
     gc.unfreeze()
     gc.collect()  # nothing of the check is left that a fork would end once more
 
