@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from argolint import (
     App,
@@ -93,7 +93,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         yield _finding(app, fleet, operation, None, None, "", None)
         return
     troubles = pods.troubles_below(app, node) if node else ()
-    trouble = next((t for t in troubles if t.failed or _is_older(app, t.since, options.minutes)), None)
+    patience = timedelta(minutes=options.minutes)
+    trouble = next((t for t in troubles if t.failed or age.is_overdue(app, t.since, patience)), None)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
@@ -116,16 +117,11 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 def _is_overdue(app: App, operation: Operation, minutes: int) -> bool:
     if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
         return False
-    return _is_older(app, operation.started_at, minutes)
-
-
-def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
-    """True if it began more than `minutes` ago, or if the time is unknown."""
-    return since is None or app.observed_at - since > timedelta(minutes=minutes)
+    return age.is_overdue(app, operation.started_at, timedelta(minutes=minutes))
 
 
 def _is_running(app: App, node: Node) -> bool:
-    """True if one of its pods runs, or if it is a run or an Application itself and has not failed."""
+    """True if one of its pods runs, or if it is Progressing and itself a run (of a workflow, an analysis) or an Application."""
     own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 
