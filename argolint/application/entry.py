@@ -26,7 +26,10 @@ _NOTHING: Mapping[str, bytes] = {}
 
 
 class Entry:
-    """`raw`: the Application; `brief`: the same, possibly without `status.operationState` and `status.history`."""
+    """One Application of the list, decoded as far as it was needed.
+
+    `raw`: the whole Application; `brief`: the same, possibly without `status.operationState` and `status.history`.
+    """
 
     __slots__ = ("_later", "_rows", "brief")
 

@@ -277,7 +277,6 @@ _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def _record_new_set(found: GeneratedChange, fleet: Fleet, raw: Object, read: Trees | None) -> None:
-    """Record the Applications of a new set."""
     try:
         for one in generated(
             mapping(raw, "spec"), set_namespace(fleet, raw), fleet, read.after if read is not None else None

@@ -266,7 +266,7 @@ def _own_messages(resource: Resource) -> tuple[str, ...]:
 
 
 def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
-    """The pod that the reason is about."""
+    """The name of the pod that the reason begins with, else of the first one in trouble; empty without pods."""
     pods = [t.node.id for t in pod_troubles if t.node.id.kind == "Pod"]
     return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
 
@@ -348,7 +348,7 @@ _MESSAGE_FIELDS = ("phaseReason", "errorMessage", "lastError", "error")
 
 
 def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
-    """Warnings of pods that are not well, if none of them has a known form."""
+    """The Warning Events of the pods among these nodes."""
     for node in ailing:
         if node.id.kind == "Pod":
             yield from (

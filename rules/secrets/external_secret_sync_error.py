@@ -193,7 +193,6 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
 
 
 def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:
-    """The drift of a store of this application that a hint explains."""
     if store.app == app.ref:
         yield from (symptom for hint in hints for symptom in hint.explains)
 

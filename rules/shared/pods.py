@@ -428,7 +428,6 @@ _REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
-    """The facts for advice.yaml."""
     pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taint_tolerations(trouble.text)
