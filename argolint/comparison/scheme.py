@@ -162,10 +162,8 @@ def _omitted(field: str, value: Json, parent: str = "") -> bool:
     if isinstance(value, bool | int) and not value:
         return (field in _BY_VALUE and (parent, field) not in _POINTERS) or (parent, field) in _DROPPED_EMPTY
     if value == []:
-        return (field != "rules" or bool(parent)) and (parent, field) != (
-            "spec",
-            "drivers",
-        )  # a Role's own rules are printed
+        # a Role's own rules are printed
+        return (field != "rules" or bool(parent)) and (parent, field) != ("spec", "drivers")
     return value == {} and (_plain_map(field, parent) or (parent, field) in _PRINTED_EMPTY)
 
 

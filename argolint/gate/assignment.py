@@ -72,9 +72,8 @@ def _positions_of_application(
         return same, None
     if takers := whose(pair.manifest, {number: app.raw for number, app in live.items()}):
         return takers, None
-    unsaid = (
-        pair.before is None or dig(pair.before, "spec", "destination") is None
-    )  # a patch contains only the fields that it changes
+    # a patch contains only the fields that it changes
+    unsaid = pair.before is None or dig(pair.before, "spec", "destination") is None
     if unsaid and len(live) == 1:
         return tuple(live), None
     if pair.before == pair.after or pair.after is None:

@@ -173,9 +173,8 @@ def opened(file: Path) -> Iterator[History]:
     try:
         connection = _ready(place, file)
     except sqlite3.DatabaseError as error:
-        if isinstance(
-            error, sqlite3.OperationalError
-        ):  # locked, disk full or no permission: the file itself may be intact
+        # locked, disk full or no permission: the file itself may be intact
+        if isinstance(error, sqlite3.OperationalError):
             raise UsageError(
                 f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
             ) from None

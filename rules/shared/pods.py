@@ -146,11 +146,8 @@ def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
     return sorted(nodes, key=lambda n: n.id.kind != "Pod")
 
 
-_UNPROVISIONED = (
-    "ProvisioningFailed",
-    "ExternalProvisioning",
-    "FailedBinding",
-)  # the middle one is a Normal Event, too
+# the middle one is a Normal Event, too
+_UNPROVISIONED = ("ProvisioningFailed", "ExternalProvisioning", "FailedBinding")
 
 
 def _claim_trouble(app: App, node: Node) -> Trouble | None:

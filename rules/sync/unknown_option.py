@@ -111,10 +111,8 @@ def _application_faults(app: App) -> Iterator[Fault]:
 def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
-    if (manifest.get("kind"), api_of(manifest)[0]) != (
-        "Application",
-        "argoproj.io",
-    ):  # an Application's own words have their own findings
+    # an Application's own words have their own findings
+    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
