@@ -57,8 +57,9 @@ def judge(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdic
     ]
     if not whole:
         raise ArgolintError(f"none of the Argo CDs can be read: {_failures_text((*unread, *broken))}", broken[-1].hint)
-    last = [s for s, _ in whole], [e for _, e in whole]
-    verdict = verdict_of([one.fleet for one in read], *last, plan, crossing_findings(*last, plan))
+    sides, results = [s for s, _ in whole], [e for _, e in whole]
+    shared = crossing_findings(sides, results, plan)
+    verdict = verdict_of([one.fleet for one in read], sides, results, plan, shared)
     of_lists = (f for one in read for f in one.failures)
     every = dict.fromkeys((*unread, *of_lists, *parts.failures, *broken, *verdict.failures))
     notes = (*sorted(parts.notes), *verdict.unlisted)
