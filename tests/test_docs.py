@@ -84,6 +84,12 @@ def _lines_of(file: str, name: str) -> int:
     return (found[name].end_lineno or 0) - found[name].lineno + 1 if name else 0
 
 
+def test_every_exception_from_a_check_of_the_code_says_why() -> None:
+    bare = re.compile(r"#\s*(?:noqa: [A-Z0-9, ]+|type: ignore\[[^\]]+\])$", re.MULTILINE)
+    files = (file for room in ("argolint", "rules") for file in (ROOT / room).rglob("*.py"))
+    assert [str(file) for file in files if bare.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_every_page_stands_in_the_navigation_of_the_site() -> None:
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     made = {"cli.md", "rules/README.md"}

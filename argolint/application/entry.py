@@ -78,7 +78,7 @@ class Entry:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self.raw == other.raw
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equal by content, which may be decoded later
 
 
 def entry_of(text: bytes) -> Entry | None:

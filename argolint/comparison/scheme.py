@@ -403,7 +403,7 @@ def _map(node: Mapping[str, Json], field: str) -> Mapping[str, Json]:
 
 
 def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
-    """A strategy with its type and bounds; `only_new`: an explicit type without bounds gets none (StatefulSet)."""
+    """A strategy with its type and bounds. `only_new`: a type that is written without bounds gets none (StatefulSet)."""
     given = strategy if isinstance(strategy, dict) else {}
     found = {"type": "RollingUpdate", **given}
     if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):

@@ -405,8 +405,9 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 
 def _reports_fault(condition: object) -> bool:
     """Whether a condition reports a fault, or that its state is not known, and has words for it."""
-    said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
-    return said and reports_fault(condition, ("False", "Unknown"))  # type: ignore[arg-type]
+    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
+        return False
+    return reports_fault(condition, ("False", "Unknown"))
 
 
 def _condition_text(condition: Object) -> str:

@@ -181,7 +181,7 @@ def _two_revision_signs(
                 why = "its name is that of a generated value; Git may have changed it"
                 yield _change_sign(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
         elif kind == "checksum" and not bumped:
-            # all of them: one without another visible change moves it too
+            # it hashes all values: one whose change shows nowhere else moves it too
             of_values = "values" in split_pointer(change.pointer)[-1]
             if not of_values and (only_random or (lone and "secret" not in kinds and not _has_hashable_change(app))):
                 yield _change_sign(resource, change, kind, "likely", "nothing that it could hash differs for a reason")

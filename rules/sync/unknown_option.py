@@ -235,7 +235,8 @@ def _known_options(table: str) -> Mapping[str, list[str]]:
 
 
 def _known_words(name: str) -> list[str]:
-    return load(__package__, "options.yaml")[name]  # type: ignore[no-any-return]
+    words: list[str] = load(__package__, "options.yaml")[name]
+    return words
 
 
 def _annotation_pointer(annotation: str) -> str:
