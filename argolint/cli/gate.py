@@ -34,7 +34,7 @@ from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
 from argolint.gate.branch_wait import USUAL_S, BranchWait
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
 from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
@@ -152,14 +152,14 @@ def _judge(files: tuple[Path, ...], opts: CommandOptions) -> int:
     if held.empty:
         click.echo("no Application in the files: nothing was judged", err=True)
         return 0
-    change = Change("", "files", "live", files=held.written, projects=held.projects)
+    change = GatedChange("", "files", "live", files=held.written, projects=held.projects)
     made, verdict = _gated_report(opts, change, run, configured)
     return session.publish(_in_files(made, verdict, held), run)
 
 
-def _change(opts: CommandOptions, git: Git | None, run: Run) -> Change:
+def _change(opts: CommandOptions, git: Git | None, run: Run) -> GatedChange:
     repo, head = opts.repo or "", opts.head or ""
-    return Change(
+    return GatedChange(
         repo,
         head,
         opts.base or "",
@@ -174,7 +174,7 @@ def _change(opts: CommandOptions, git: Git | None, run: Run) -> Change:
 
 
 def _gated_report(
-    opts: CommandOptions, change: Change, run: Run, configured: trusted.Trusted
+    opts: CommandOptions, change: GatedChange, run: Run, configured: trusted.Trusted
 ) -> tuple[document.Report, Verdict]:
     """The report of a judged change, not yet with places in files, and the verdict that it was made of."""
     sources, remarks = sources_of(opts)
@@ -235,7 +235,7 @@ def _fails(made: document.Report, fail_on: str, *, allow_incomplete: bool) -> st
     return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
-def _anchored(made: document.Report, verdict: Verdict, change: Change) -> document.Report:
+def _anchored(made: document.Report, verdict: Verdict, change: GatedChange) -> document.Report:
     """The report with file and line, from the named clone or the clone of the working directory."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:

@@ -10,7 +10,7 @@ import msgspec
 
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.deletes import deletion_sentences
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
@@ -103,7 +103,7 @@ def _is_new_party(finding: Finding, before: Finding | None) -> bool:
     return SEVERITIES.index(finding.severity or "info") > SEVERITIES.index(before.severity or "info")
 
 
-def gate_report(verdict: Verdict, change: Change) -> document.Gate:
+def gate_report(verdict: Verdict, change: GatedChange) -> document.Gate:
     """The verdict for the report: counts, and what changes in each application."""
     return document.Gate(
         verdict.base_name or "HEAD",
