@@ -158,6 +158,7 @@ def _has_only_own_policies(app: App, fleet: Fleet, namespace: str) -> bool:
 
 
 def _cluster_policies(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
+    """The cluster-scoped policies of a cluster."""
     kinds = (
         ("policy.networking.k8s.io", "AdminNetworkPolicy"),
         ("policy.networking.k8s.io", "BaselineAdminNetworkPolicy"),

@@ -46,8 +46,8 @@ def hints(
 ) -> Iterator[Hint]:
     """Hints at another root cause than the text's; none for a store that no application shows.
 
-    `topic`: the text's entry of advice.yaml; only a text of no topic, or of an Azure one, leads to hints at the cloud. `key` and `version_wanted`: of
-    the failing entry. `served`: the versions that the cluster serves.
+    `served`: the versions that the cluster serves; `version_wanted`: the failing entry's `version`; `topic`: the text's entry of advice.yaml, which may have a
+    fault of its own: then the cloud is not checked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
         return

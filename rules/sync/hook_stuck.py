@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from argolint import (
     App,
@@ -93,8 +93,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         yield _finding(app, fleet, operation, None, None, "", None)
         return
     troubles = pods.troubles_below(app, node) if node else ()
-    patience = timedelta(minutes=options.minutes)
-    trouble = next((t for t in troubles if t.failed or age.is_overdue(app, t.since, patience)), None)
+    trouble = next((t for t in troubles if t.failed or _is_older(app, t.since, options.minutes)), None)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
@@ -117,7 +116,12 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 def _is_overdue(app: App, operation: Operation, minutes: int) -> bool:
     if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
         return False
-    return age.is_overdue(app, operation.started_at, timedelta(minutes=minutes))
+    return _is_older(app, operation.started_at, minutes)
+
+
+def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
+    """True if it began more than `minutes` ago, or if the time is unknown."""
+    return since is None or app.observed_at - since > timedelta(minutes=minutes)
 
 
 def _is_running(app: App, node: Node) -> bool:

@@ -264,8 +264,9 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
                 f'the audit log of cluster {app.cluster}: verb "delete", objectRef.name "{resource.name}"; policies that clean up (Kyverno CleanupPolicy, kube-janitor), a time to live, an operator',
             ),
         )
-    # an item's field can seldom be left out, such as a container's image
-    if any(index_of(token) is not None for token in split_pointer(pointer)):
+    if any(
+        index_of(token) is not None for token in split_pointer(pointer)
+    ):  # an item's field can seldom be left out, such as a container's image
         yield narrowest_ignore(app, resource, (pointer,))
         return
     if pointer and get(resource.desired, pointer, None) is not None:
