@@ -308,6 +308,26 @@ FAULTY = {
         },
         (("immutable-field", "error", "web", "/spec/selector"),),
     ),
+    "a request above its limit": Case(
+        {
+            "web/deployment.yaml": [
+                deployment("web", resources={"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}})
+            ]
+        },
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/resources/requests"),),
+    ),
+    "a mount without its volume": Case(
+        {"web/deployment.yaml": [deployment("web", volumeMounts=[{"name": "cache", "mountPath": "/cache"}])]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
+    ),
+    "a quantity in bytes": Case(
+        {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1GB"}})]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/resources/limits/memory"),),
+    ),
+    "a name that no object may have": Case(
+        {"web/more.yaml": [made("ConfigMap", "Web_More", data={})]},
+        (("sync-failed", "error", "web", "/metadata/name"),),
+    ),
     "an ignore rule that loses its object": Case(
         {"web/deployment.yaml": [deployment("web2", envFrom=[{"configMapRef": {"name": "web-config"}}])]},
         (("ignore-rule-dead", "warning", "web", "/spec/replicas"),),

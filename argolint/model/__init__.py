@@ -271,9 +271,9 @@ Part = Literal["keep", "release"]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A requirement of a fix: an Argo CD or a cluster (`of`) of at least this version, such as `2.10`."""
+    """A requirement of a fix: an Argo CD, a cluster or an External Secrets Operator (`of`) of at least this version, such as `2.10`."""
 
-    of: Literal["argocd", "kubernetes"]
+    of: Literal["argocd", "kubernetes", "external-secrets"]
     at_least: str
 
 

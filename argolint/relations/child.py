@@ -133,16 +133,31 @@ def child_condition(complaint: Complaint) -> Iterator[Explained]:
             message = words = _warned(app, child)
         if not message or any(message in text for text in complaint.texts):
             continue
-        facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
+        unserved = _unserved_ingress(app, child)
+        facts = {
+            "child": str(child.id),
+            "command": Shell(kubectl_name(child.id)),
+            "ingress": str(unserved.id) if unserved else "",
+            "shown": Shell(kubectl_name(unserved.id)) if unserved else "",
+        }
         yield Explained(
             "said-by-child",
             app.ref,
             child.id,
             f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(message)}".',
-            evidence=(f"{child.id}: {excerpt(words, 400)}",),
+            evidence=(
+                f"{child.id}: {excerpt(words, 400)}",
+                *((f"{unserved.id} of it has no address",) if unserved else ()),
+            ),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
         return
+
+
+def _unserved_ingress(app: App, child: Node) -> Node | None:
+    """An Ingress that the child made and that got no address: where its controller writes addresses, none serves it."""
+    below = (n for n in app.descendants(child.uid) if n.id.kind == "Ingress")
+    return next((n for n in below if n.health.status == "Progressing"), None)
 
 
 def _warned(app: App, child: Node) -> str:

@@ -37,6 +37,7 @@ def later_object(complaint: Complaint) -> Iterator[Explained]:
         yield from _hook_after_health(complaint)
         yield from _awaited_job(complaint)
         yield from _of_the_same_image(complaint)
+        yield from _later_change(complaint)
 
 
 def _lacks_any(app: App) -> bool:
@@ -164,7 +165,8 @@ def _hook_after_health(complaint: Complaint) -> Iterator[Explained]:
         for manifest in app.evidence.get(Want("manifests")) or ():
             if "PostSync" in hook_phases(manifest) and _mentions_word(manifest, word):
                 hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
-                facts = {"object": complaint.subject, "hook": hook, "made": name}
+                itself = text_at(manifest, "metadata", "name") == name and not pod_spec(manifest)[1]
+                facts = {"object": complaint.subject, "hook": hook, "made": name, "lasting": itself}
                 yield Explained(
                     "comes-later",
                     app.ref,
@@ -250,6 +252,43 @@ def _image(container: Object) -> str:
     image = text_at(container, "image").partition("@")[0]
     head, _, tag = image.rpartition(":")
     return head if head and "/" not in tag else image
+
+
+def _later_change(complaint: Complaint) -> Iterator[Explained]:
+    """The sync waits for pods that fail, and applies the changed configuration that they read only in a later wave."""
+    app = complaint.app
+    awaited = app.operation.awaited if app.operation else None
+    node = app.node(complaint.id) if complaint.id else None
+    if node is None or awaited is None or awaited.reason != "healthy state of" or not awaited.is_(node.id):
+        return
+    if not any(n.id.kind == "Pod" and n.health.status == "Degraded" for n in app.descendants(node.uid)):
+        return
+    own = complaint.place
+    changed = {(r.kind, r.namespace, r.name): r for r in app.changed if r.kind in ("ConfigMap", "Secret")}
+    for reference in references(complaint.manifest or {}) if changed else ():
+        resource = changed.get((reference.kind, reference.namespace or complaint.namespace, reference.name))
+        known = KnownObject(app, resource) if resource else None
+        if known is None or known.place <= own or known.place.phase != own.phase:
+            continue
+        facts = {
+            "object": complaint.subject,
+            "missing": str(known.id),
+            "wave": str(own.wave),
+            "later": str(known.place.wave),
+        }
+        yield Explained(
+            "comes-later",
+            app.ref,
+            known.id,
+            f"{complaint.subject} reads {known.id}, whose change in Git the sync applies only after it, in wave {known.place.wave}.",
+            evidence=(
+                f"{reference.pointer} names {known.id}, which differs from Git",
+                "its pods fail, and the sync waits for them",
+            ),
+            fixes=advice(__package__, "comes-later/wave", facts, complaint.id),
+            likely=True,
+        )
+        return
 
 
 def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:

@@ -59,7 +59,7 @@ class Complaint:
     @cached_property
     def names(self) -> tuple[Mention, ...]:
         """What the sentences name, each once."""
-        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+        return _names(self.texts)
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """What the pattern finds in the first sentence in which it finds something."""
@@ -78,6 +78,12 @@ class Complaint:
         wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
         own_results = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
         return next((phase for r in own_results if (phase := text_at(r, "syncPhase")) in PHASES), "")
+
+
+@lru_cache(maxsize=512)
+def _names(texts: tuple[str, ...]) -> tuple[Mention, ...]:
+    """See Complaint.names. Cached, since an object says the same before the reads, for the finding, and after each fix."""
+    return tuple(dict.fromkeys(m for text in texts for m in mentions(text)))
 
 
 @lru_cache(maxsize=2048)

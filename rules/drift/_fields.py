@@ -10,6 +10,7 @@ from argolint.application.applied import by_argocd
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 from ._grammar import is_reordered_list
 
@@ -171,9 +172,25 @@ def is_left_out(resource: Resource, change: Change) -> bool:
     live_value = get(resource.live, change.pointer)
     if change.live is not MISSING or live_value in (MISSING, None, {}, [], ""):
         return False
+    shifted = False
     for place in at_and_above(change.pointer):  # for a missing item, its index now has another item
-        above = place.rpartition("/")[0]
+        above, _, index = place.rpartition("/")
         whole, compared = get(resource.live, above), get(resource.normalized, above)
-        if isinstance(whole, list) and isinstance(compared, list) and len(compared) >= len(whole):
+        if not (isinstance(whole, list) and isinstance(compared, list)):
+            continue
+        if len(compared) >= len(whole) and (
+            shifted or place == change.pointer or not _is_same_item(whole, compared, index)
+        ):
             return False
+        shifted = shifted or len(compared) < len(whole)
     return True
+
+
+def _is_same_item(whole: list[Any], compared: list[Any], index: str) -> bool:
+    """True if the two lists, of one length, have an item of the same name at this index."""
+    place = index_of(index)
+    if place is None or len(whole) != len(compared) or place >= len(whole):
+        return False
+    pair = whole[place], compared[place]
+    names = ([item.get(key) for item in pair] for key in ITEM_NAMES if all(isinstance(i, Mapping) for i in pair))
+    return any(one is not None and one == other for one, other in names)

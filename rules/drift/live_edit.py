@@ -13,14 +13,15 @@ Example: `image` changed with `kubectl edit` at night.
 Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management; k8s.io/kubectl pkg/cmd (field managers).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
-from argolint.values import get, sh
-from argolint.values.kubernetes import argocd_name
+from argolint.values import get, sh, text_at
+from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._edits import removal_fix, source_place, write_live_fix
 from ._fields import finding, pointers_text
@@ -47,8 +48,11 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
     failed = _has_sync_failed(app, resource)
+    kept = _kept_item(resource, changes)
     undone = "self-heal or the next sync" if app.self_heal else "the next sync"
     then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
+    if kept and not failed:
+        then = f"; {undone} {kept}"
     return finding(
         app,
         resource,
@@ -59,8 +63,44 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             _empty_map_fix(app, resource, changes),
             write_live_fix(app, resource, changes, "Commit the live value, if it is right"),
             _masked_values_fix(app, resource, changes),
-            None if failed else _sync_fix(app, resource),
+            None if failed else _whole_fix(app, resource) if kept else _sync_fix(app, resource),
         ),
+    )
+
+
+def _kept_item(resource: Resource, changes: tuple[Change, ...]) -> str:
+    """What a sync does with a list item whose key someone changed: it adds Git's item and keeps the edited one, which no patch names.
+
+    Empty if it undoes the edit. Two ports of one name, or one without a name among several of a Service, are refused.
+    """
+    for change in changes:
+        above = change.pointer.rpartition("/")[0]
+        wanted, live_list, after = (get(s, above, None) for s in (resource.desired, resource.live, resource.predicted))
+        if not (isinstance(wanted, list) and isinstance(live_list, list) and isinstance(after, list)):
+            continue
+        if len(after) <= len(wanted) or change.live is not MISSING:
+            continue
+        kept = [item for item in after if item in live_list and item not in wanted and isinstance(item, dict)]
+        nameless = "" if resource.kind == "Service" else None
+        names = Counter(text_at(item, "name") or nameless for item in after if isinstance(item, dict))
+        names.pop(None, None)
+        if kept and above.endswith("/ports") and any(names[text_at(item, "name")] > 1 for item in kept):
+            return "is refused, as it keeps that item next to Git's"
+        if kept:
+            return "adds Git's item and keeps that one"
+    return ""
+
+
+def _whole_fix(app: App, resource: Resource) -> Fix:
+    """The sync that sends the object whole; an Argo CD without it (before 2.2) needs the edit by hand."""
+    sync = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
+    return Fix(
+        "Or take the edited item out of the live object",
+        "live",
+        f"{resource.id}",
+        Edit("command", f"{sync} --replace"),
+        "sends the object whole; replicas of an autoscaler go back to what Git says",
+        older=(Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),
     )
 
 

@@ -31,12 +31,12 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, lacks, not_stored, settled
-from argolint.comparison import managers, writers
+from argolint.comparison import LAST_APPLIED, has_sync_option, managers, syncs_server_side, writers
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values import annotations_of, dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import drop_fix, write_live_fix
@@ -85,7 +85,10 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _writer_since_apply(resource) if dropped and not taken_off else ""
-    if taken_off:
+    replacer = _writer_since_apply(resource) if dropped and _is_replaced(app, resource) else ""
+    if replacer:
+        fact = f"lacks {pointers_text(changes)} of Git: {replacer} replaces the object after Argo CD applies it"
+    elif taken_off:
         writer_note = _writer_since_apply(resource)
         who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
         fact = f"lacks {pointers_text(changes)} though it was applied: {who}, a webhook or someone takes it off again"
@@ -103,9 +106,14 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         resource,
         changes,
         f"{resource.id} {fact}.",
-        cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
-        confidence="likely" if foreign else "possible",
-        fixes=_way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
+        cause="other-writer" if foreign or replacer else "not-stored" if dropped else "unknown",
+        confidence="likely" if foreign or replacer else "possible",
+        evidence=("last-applied-configuration, which Argo CD's apply writes, is gone from the live object",)
+        if replacer
+        else (),
+        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes))
+        if replacer
+        else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
 
 
@@ -133,6 +141,32 @@ def _writer_since_apply(resource: Resource) -> str:
     applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
     later_managers = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
     return later_managers.pop() if len(later_managers) == 1 else ""
+
+
+def _is_replaced(app: App, resource: Resource) -> bool:
+    """Whether another program has written the object as a whole since Argo CD's client-side apply: the annotation of that apply is gone."""
+    desired = resource.desired or {}
+    if syncs_server_side(app.raw, desired) or has_sync_option(app.raw, desired, "Replace=true"):
+        return False
+    client_side = any(by_argocd(w) and w.operation == "Update" for w in managers(resource.live or {}))
+    return client_side and LAST_APPLIED not in annotations_of(resource.live)
+
+
+def _one_manager_fix(resource: Resource, manager: str) -> Fix:
+    switch = (
+        "manageCrds, installCRDs, crds.create or crds.install"
+        if resource.kind == "CustomResourceDefinition"
+        else "create or install"
+    )
+    return Fix(
+        f"Let either {manager!r} or Argo CD manage the object, not both",
+        "operator",
+        manager,
+        Edit(
+            "text",
+            f"In the flags or values of {manager} switch off what makes {resource.id} (such as {switch}), or take the object out of what Argo CD deploys.",
+        ),
+    )
 
 
 def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:

@@ -137,8 +137,8 @@ _DEPLOYERS = (
 
 _BY_HAND = tuple(f"kubectl-{verb}" for verb in ("annotate", "create", "edit", "label", "patch", "set"))
 """kubectl's own field managers; Argo CD since 2.5 always sets another one."""
-_MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
-"""Kinds that people do not write by hand."""
+MACHINE_MADE = frozenset({("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")})
+"""Kinds that people do not write by hand: a program makes them from the labels of pods."""
 
 
 def foreign_release(app: App, live: Object | None) -> str:
@@ -178,7 +178,7 @@ def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(written) or (resource.group, resource.kind) in _MACHINE_MADE
+    return bool(written) or (resource.group, resource.kind) in MACHINE_MADE
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

@@ -7,6 +7,7 @@ from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
+from argolint.relations.operator_version import version_of
 from argolint.values import dig, enumerated
 from argolint.values.patterns import regex
 
@@ -44,7 +45,7 @@ def facts(
     found["permissions"] = f"--{detail.get('type', 'secrets').removesuffix('s')}-permissions"
     secret_ns, secret = _credential_secret(store, namespace, detail)
     return {
-        **_provider.facts(store, text),
+        **_provider.facts(store, version_of(app, fleet), text),
         **found,
         "ns": namespace,
         "name": name,

@@ -154,6 +154,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 found.topic,
                 failed_key(resource, found),
                 version_wanted,
+                _secret_key(resource, found),
                 fleet.api_versions(app.cluster),
             )
         )
@@ -173,7 +174,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
-        confidence="proven" if found.certain else "likely",
+        confidence="proven" if found.certain and all(hint.sure for hint in hints_found[:1]) else "likely",
         evidence=(
             *found.evidence,
             *_evidence(resource, found, hints_found, users),
@@ -190,6 +191,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         ),
         follows=tuple(follows(app, resource, resource.live, found)),
     )
+
+
+def _secret_key(resource: Resource, found: Diagnosis) -> str:
+    """The key of the Secret that the failing entry of spec.data fills; empty for other entries."""
+    return str(get(resource.live, f"/spec/data/{found.index}/secretKey", None) or "") if found.entry == "data" else ""
 
 
 def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:

@@ -232,6 +232,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
     found, meant = classify(text) or Diagnosis("unknown", ""), _meant(text)
     target = _failing_store(app, fleet, resource, text, found)
+    found = classify(text, provider=_provider.answering_provider(target)) or found
     known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
     known |= {
         "object": str(resource.id),

@@ -1,4 +1,4 @@
-"""Explains from a hook's manifest and pods why Argo CD does not see it end."""
+"""Explains from a hook's manifest and pods why it fails, or why Argo CD does not see it end."""
 
 from __future__ import annotations
 
@@ -30,6 +30,29 @@ def rendered_hook(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | Non
         if awaited.is_(id_):
             return id_, manifest
     return None
+
+
+def manifest_of(app: App, id_: ResourceId) -> Object | None:
+    """The desired object; for a hook, which is not among the managed objects, the live one."""
+    resource = app.resource(id_.key)
+    if resource is not None and resource.desired is not None:
+        return resource.desired
+    found: Object | None = app.evidence.get(Want("live", id_))
+    return found or (resource.live if resource else None)
+
+
+_SINGULAR = {
+    "do not start": "does not start",
+    "start and fail": "starts and fails",
+    "cannot pull their image": "cannot pull its image",
+    "cannot mount their volumes": "cannot mount its volumes",
+    "are refused by their node": "is refused by its node",
+}
+
+
+def of_one_pod(trouble: pods.Trouble) -> str:
+    """What a trouble says of pods, as said of one."""
+    return _SINGULAR.get(trouble.verb, trouble.verb)
 
 
 def seconds_kept(manifest: Object | None) -> int | None:

@@ -247,6 +247,16 @@ def _fixes(
     elif resource is not None and resource.desired and builtin(resource.desired):
         yield _builtin_kind_fix(resource)
         return
+    elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
+        yield Fix(
+            f"Write apiVersion: {alike}, in which the cluster serves {kind}",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": alike}]),
+            caveat="fields may have moved between the two",
+            resource=resource.id,
+        )
+        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -273,6 +283,26 @@ def _fixes(
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
+
+
+def _alike_group(fleet: Fleet, cluster: str, group: str, kind: str) -> str:
+    """The apiVersion of the only group alike in which the cluster serves the kind; empty if it serves the group itself, or none or several are alike."""
+    words = _distinctive_words(group)
+    served = [api.rsplit("/", 2) for api in fleet.api_versions(cluster) if api.count("/") == 2]
+    if not words or any(found[0] == group for found in served):
+        return ""
+    found = {of: version for of, version, name in sorted(served) if name == kind and words & _distinctive_words(of)}
+    return "/".join(*found.items()) if len(found) == 1 else ""
+
+
+def _distinctive_words(group: str) -> frozenset[str]:
+    """The labels of a group's name that belong to a project rather than to many."""
+    return frozenset(group.split(".")) - _COMMON_LABELS
+
+
+_COMMON_LABELS = frozenset(
+    "io com org dev net sh cloud app apps k8s x-k8s kubernetes cncf google github example".split()
+)
 
 
 def _builtin_kind_fix(resource: Resource) -> Fix:

@@ -94,7 +94,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _is_older(app, t.since, options.minutes)), None)
-    sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
+    sidecar = _hooks.sidecar_of(app, node, _hooks.manifest_of(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
     running = node is not None and trouble is None and _is_running(app, node)
@@ -162,11 +162,12 @@ def _reason(
             return f"which removes itself {seconds} s after its end (ttlSecondsAfterFinished)"
         return "which the resource tree does not hold"
     if sidecar is not None:
-        of = f" of {sidecar.product}" if sidecar.product else ""
-        return f"whose Pod runs on with an injected sidecar{of}"
+        if sidecar.product:
+            return f"whose Pod runs on with an injected sidecar of {sidecar.product}"
+        return f"whose Pod still runs {excerpt(sidecar.image, 120)}, which Git does not have"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
-        return f'since {subject} {_SINGULAR.get(trouble.verb, trouble.verb)}: "{trouble.text}"'
+        return f'since {subject} {_hooks.of_one_pod(trouble)}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         finalizers = ", ".join(items(_live_object(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which keeps the finalizer {finalizers}"
@@ -187,21 +188,12 @@ def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None)
     below = (node, *pods.watched_below(app, node))
     messages += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
     messages += [n.health.message for n in below if n.health.message]
-    return Complaint(app, fleet, node.id, _manifest(app, node.id), tuple(messages))
+    return Complaint(app, fleet, node.id, _hooks.manifest_of(app, node.id), tuple(messages))
 
 
 def _live_object(app: App, node: Node) -> Object | None:
     resource = app.resource(node.id.key)
     return resource.live if resource else None
-
-
-def _manifest(app: App, id_: ResourceId) -> Object | None:
-    """The desired object; for a hook, which is not among the managed objects, the live one."""
-    resource = app.resource(id_.key)
-    if resource is not None and resource.desired is not None:
-        return resource.desired
-    found: Object | None = app.evidence.get(Want("live", id_))
-    return found or (resource.live if resource else None)
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
@@ -236,7 +228,7 @@ def _finding(
         goal = _GOALS.get(awaited.reason, "for {}").format(f"{awaited.kind} {awaited.name}{others}")
         what, why = f"has waited {waited} {goal}", f", {why}" if why else ""
     rendered = _hooks.rendered_hook(app, awaited) if awaited and node is None else None
-    manifest = _manifest(app, node.id) if node else rendered[1] if rendered else None
+    manifest = _hooks.manifest_of(app, node.id) if node else rendered[1] if rendered else None
     named = node.id if node else rendered[0] if rendered else None
     causes = tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
@@ -261,13 +253,6 @@ def _finding(
     return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
 
 
-_SINGULAR = {
-    "do not start": "does not start",
-    "start and fail": "starts and fails",
-    "cannot pull their image": "cannot pull its image",
-    "cannot mount their volumes": "cannot mount its volumes",
-    "are refused by their node": "is refused by its node",
-}
 _GOALS = {
     "completion of hook": "for hook {} to finish",
     "healthy state of": "for {} to be healthy",

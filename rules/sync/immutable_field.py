@@ -43,6 +43,7 @@ from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
+from argolint.relations.blocked import members
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
@@ -115,8 +116,9 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
+    cannot = "cannot be made smaller" if _SHRINKS.search(failed.message) else "cannot be changed in place"
     return Finding(
-        message=f"{what} cannot be changed in place, so each sync of application {app.ref} fails{why}.",
+        message=f"{what} {cannot}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -127,6 +129,7 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
     )
 
 
+_SHRINKS = regex(r"can ?not be less than (?:previous value|status\.capacity)")
 _WHY_HIDDEN = f"; an ignore rule hides it without {RESPECT}"
 _WHY_NOT_FORCED = "; Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
@@ -305,18 +308,28 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Object | None:
+    """The manifest of a hook, empty if only the sync result shows that it is one; None for another object."""
+    if resource is not None and resource.hook:
+        return resource.desired or resource.live
+    ran = any(row.get("hookType") for row in app.operation.results_of(id_)) if app.operation else False
+    rendered = (m.manifest for m in app.derive(members) if m.hook and m.id.key == id_.key)
+    return next(rendered, {}) if ran else None
+
+
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
     if id_ is None:
         return
     where, desired = str(id_), resource.desired if resource else None
     fix_sort = str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    if fix_sort == "hook" and resource is not None and resource.hook:
+    hook = _hook_manifest(app, id_, resource)
+    if fix_sort == "hook" and hook is not None:
         command = f"kubectl delete {kubectl_name(id_)}"
         yield Fix(
             "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
             "manifest",
             where,
-            Edit("yaml", annotations_yaml(delete_before_operations(desired or resource.live))),
+            Edit("yaml", annotations_yaml(delete_before_operations(hook))),
             caveat=f"delete the one that is left over once: `{command}`",
             resource=id_,
         )

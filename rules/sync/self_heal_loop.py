@@ -267,7 +267,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
     if any(
         index_of(token) is not None for token in split_pointer(pointer)
     ):  # an item's field can seldom be left out, such as a container's image
-        yield narrowest_ignore(app, resource, (pointer,))
+        yield narrowest_ignore(app, resource, _pointers_of_writer(resource, pointer))
         return
     if pointer and get(resource.desired, pointer, None) is not None:
         yield Fix(
@@ -294,6 +294,13 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
             caveat=f"hides every later difference of that field; {_AFTERWARDS}",
         )
+
+
+def _pointers_of_writer(resource: Resource, pointer: str) -> tuple[str, ...]:
+    """The differing fields that the writer of this one wrote as well, which self-heal sets back with it."""
+    own = next((c.writer.manager for c in resource.changes if c.pointer == pointer and c.writer), "")
+    found = tuple(c.pointer for c in resource.changes if c.writer is not None and c.writer.manager == own)
+    return found or (pointer,)
 
 
 RULE = Rule(
