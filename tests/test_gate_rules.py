@@ -12,7 +12,7 @@ import pytest
 
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
@@ -121,7 +121,7 @@ class Case:
 
 
 def verdict_on(server: GitServer) -> Verdict:
-    return judge([Source("", server)], Change(REPO, "feature"), PLAN)[0]
+    return judge([Source("", server)], GatedChange(REPO, "feature"), PLAN)[0]
 
 
 def run(case: Case, folder: Path) -> Verdict:

@@ -122,8 +122,9 @@ def not_stored(resource: Resource, change: Change) -> bool:
 
 
 def renamed(app: App, resource: Resource, old: Change) -> Change | None:
-    """The only other field of the same map that the same apply stored with the value of this one, which live lacks: a webhook or a conversion gave
-    it that name. Flags and numbers are equal by chance, so only texts, maps and lists count.
+    """The field under which a webhook or a conversion stored the value of this one, which live lacks; None if no field is certain.
+
+    It is in the same map, and no other field there has the value. Only texts, maps and lists count: flags and numbers are equal by chance.
     """
     if not isinstance(old.desired, str | dict | list) or not old.desired or old.masked or not lacks(resource, old):
         return None

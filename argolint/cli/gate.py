@@ -34,7 +34,7 @@ from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
 from argolint.gate.branch_wait import USUAL_S, BranchWait
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
 from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
@@ -142,24 +142,24 @@ def _judge(files: tuple[Path, ...], opts: CommandOptions) -> int:
             "pass --repo URL, --head REV and --checkout DIR",
         )
     opts = replace(opts, checkouts=(f"{opts.repo}={opts.checkout}",) if opts.helm_render else ())
-    counts = trusted.read_for_change(opts.named, opts.checkout, opts.base, opts.head, os.environ)
-    run = prepare(replace(opts, render_twice=False), counts=counts)
+    configured = trusted.read_for_change(opts.named, opts.checkout, opts.base, opts.head, os.environ)
+    run = prepare(replace(opts, render_twice=False), configured=configured)
     if not files:
         change = _change(opts, git, run)
-        made, verdict = _gated_report(opts, change, run, counts)
+        made, verdict = _gated_report(opts, change, run, configured)
         return session.publish(_anchored(made, verdict, change), run)
     held = files_of.read(files, opts.trusted_config or opts.base or trusted.base_of(Path.cwd(), os.environ))
     if held.empty:
         click.echo("no Application in the files: nothing was judged", err=True)
         return 0
-    change = Change("", "files", "live", files=held.written, projects=held.projects)
-    made, verdict = _gated_report(opts, change, run, counts)
+    change = GatedChange("", "files", "live", files=held.written, projects=held.projects)
+    made, verdict = _gated_report(opts, change, run, configured)
     return session.publish(_in_files(made, verdict, held), run)
 
 
-def _change(opts: CommandOptions, git: Git | None, run: Run) -> Change:
+def _change(opts: CommandOptions, git: Git | None, run: Run) -> GatedChange:
     repo, head = opts.repo or "", opts.head or ""
-    return Change(
+    return GatedChange(
         repo,
         head,
         opts.base or "",
@@ -174,26 +174,26 @@ def _change(opts: CommandOptions, git: Git | None, run: Run) -> Change:
 
 
 def _gated_report(
-    opts: CommandOptions, change: Change, run: Run, counts: trusted.Trusted
+    opts: CommandOptions, change: GatedChange, run: Run, configured: trusted.Trusted
 ) -> tuple[document.Report, Verdict]:
     """The report of a judged change, not yet with places in files, and the verdict that it was made of."""
     sources, remarks = sources_of(opts)
     clock = Clock()
     verdict, more = judge(sources, change, run.plan)
-    later = counts.after_merge
-    suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
-    once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
+    suppressions = once_merged = replace(run.suppressions, servers={f.server: f.name for f in verdict.fleets})
+    if later := configured.after_merge:
+        once_merged = replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
     transports = [source.transport for source in sources if source.transport is not None]
     of_fleets = [
         f"{fleet.name}: {remark}" if fleet.name else remark for fleet in verdict.fleets for remark in fleet.remarks
     ]
     built = assemble.build(
-        verdict.outcome(suppressions, once_merged or suppressions),
+        verdict.outcome(suppressions, once_merged),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
         stats=stats_of(transports, clock.seconds),
         tool_version=__version__,
-        remarks=(*remarks, *more, *of_fleets, *counts.remarks),
+        remarks=(*remarks, *more, *of_fleets, *configured.remarks),
     )
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
@@ -235,7 +235,7 @@ def _fails(made: document.Report, fail_on: str, *, allow_incomplete: bool) -> st
     return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
-def _anchored(made: document.Report, verdict: Verdict, change: Change) -> document.Report:
+def _anchored(made: document.Report, verdict: Verdict, change: GatedChange) -> document.Report:
     """The report with file and line, from the named clone or the clone of the working directory."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:

@@ -129,7 +129,7 @@ def read_servers(
 def _joined_listings(
     found: Sequence[Listing | _Unread],
 ) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
-    """See load: separates readable Argo CDs from failures, and computes what they share."""
+    """See read_servers: separates readable Argo CDs from failures, and finds the objects that they share."""
     readable = tuple(r for r in found if isinstance(r, Listing))
     unread = tuple(r for r in found if isinstance(r, _Unread))
     if not readable:
@@ -300,7 +300,6 @@ def _same_server_remarks(read: Sequence[Listing]) -> Iterator[str]:
 
 
 def _with_url(fleet: Fleet, url: str) -> Fleet:
-    """The fleet with another URL."""
     apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
     return replace(fleet, server=url, apps=apps)
 

@@ -18,7 +18,7 @@ from argolint.engine.servers import Listing, Source, each, labelled_failures, re
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.assignment import assignment
 from argolint.gate.candidates import candidates
-from argolint.gate.change import Change, Written
+from argolint.gate.change import GatedChange, Written
 from argolint.gate.crossings import CrossingFindings, crossing_findings, sharing_refs, with_crossings
 from argolint.gate.examine import Examined, examined
 from argolint.gate.sides import GatedServer, base_of, gated_server, untouched_server
@@ -30,7 +30,7 @@ from argolint.model.results import AppResult, Outcome, finding_order
 T = TypeVar("T")
 
 
-def judge(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
+def judge(sources: Sequence[Source], change: GatedChange, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict on a change, and remarks. Of several Argo CDs, one that cannot be read, or not fully, is a failure with its name.
 
     Raises UsageError if none has applications of the repository, if these follow different revisions and `change` names no base, or if
@@ -57,8 +57,9 @@ def judge(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdic
     ]
     if not whole:
         raise ArgolintError(f"none of the Argo CDs can be read: {_failures_text((*unread, *broken))}", broken[-1].hint)
-    last = [s for s, _ in whole], [e for _, e in whole]
-    verdict = verdict_of([one.fleet for one in read], *last, plan, crossing_findings(*last, plan))
+    sides, results = [s for s, _ in whole], [e for _, e in whole]
+    shared = crossing_findings(sides, results, plan)
+    verdict = verdict_of([one.fleet for one in read], sides, results, plan, shared)
     of_lists = (f for one in read for f in one.failures)
     every = dict.fromkeys((*unread, *of_lists, *parts.failures, *broken, *verdict.failures))
     notes = (*sorted(parts.notes), *verdict.unlisted)
@@ -95,7 +96,7 @@ def verdict_of(
 
 
 def _gated_servers(
-    read: Sequence[Listing], change: Change, plan: Plan, own: Mapping[str, Written]
+    read: Sequence[Listing], change: GatedChange, plan: Plan, own: Mapping[str, Written]
 ) -> list[GatedServer | Failure | None]:
     """The sides on each Argo CD; None for one that the change does not concern."""
 
@@ -142,11 +143,11 @@ def _attempted(read: Sequence[Listing], call: Callable[[Listing], T]) -> list[T 
     return each(read, attempt, alone=all(one.transport.offline for one in read))
 
 
-def _has_sources(one: Listing, change: Change) -> bool:
+def _has_sources(one: Listing, change: GatedChange) -> bool:
     return any(candidates(one.fleet, change.repo, base_of(one.fleet, change)))
 
 
-def _one_base(judging: Sequence[Listing], change: Change) -> str:
+def _one_base(judging: Sequence[Listing], change: GatedChange) -> str:
     bases = {one.source.name: base_of(one.fleet, change) for one in judging}
     if len(set(bases.values())) > 1:
         labelled = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
@@ -163,7 +164,7 @@ def _with_names(one: Listing, gated: GatedServer) -> GatedServer:
     return replace(gated, failures=labelled_failures(one.source, gated.failures), unlisted=lines)
 
 
-def _no_application_error(read: Sequence[Listing], failures: Sequence[Failure], change: Change) -> UsageError:
+def _no_application_error(read: Sequence[Listing], failures: Sequence[Failure], change: GatedChange) -> UsageError:
     names = ", ".join(one.source.name or one.fleet.server for one in read)
     unread = f", and not all Argo CDs can be read: {labelled}" if (labelled := _failures_text(failures)) else ""
     return UsageError(

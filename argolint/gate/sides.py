@@ -17,7 +17,7 @@ from argolint.engine.plan import Plan
 from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.gate.candidates import Candidate, ReadFiles, candidate_files, candidates, usual_base
-from argolint.gate.change import Change, Written
+from argolint.gate.change import GatedChange, Written
 from argolint.gate.children import with_children
 from argolint.gate.generated import Trees, trees, unseen_set_notes
 from argolint.gate.own_settings import own_settings
@@ -66,12 +66,12 @@ def untouched_server(listing: Listing) -> GatedServer:
     return GatedServer(listing.transport, listing.fleet, listing.fleet)
 
 
-def base_of(fleet: Fleet, change: Change) -> str:
+def base_of(fleet: Fleet, change: GatedChange) -> str:
     """The branch that the change will be merged into: the named one, else the one that most applications of the repository follow."""
     return change.base or usual_base(fleet, change.repo)
 
 
-def gated_server(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written) -> GatedServer | None:
+def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, own: Written) -> GatedServer | None:
     """The sides of a change; None if it does not concern this Argo CD. Raises UsageError if revisions do not exist.
 
     `own`: the manifests of this Argo CD's Applications in the change.
@@ -130,7 +130,7 @@ class _Reading:
     failures: tuple[Failure, ...] = ()
 
 
-def _reading(found: Sequence[Candidate], change: Change, base_name: str) -> _Reading:
+def _reading(found: Sequence[Candidate], change: GatedChange, base_name: str) -> _Reading:
     if change.git is None:
         return _Reading(tuple(found))
     try:
@@ -148,13 +148,13 @@ def _reading(found: Sequence[Candidate], change: Change, base_name: str) -> _Rea
     )
 
 
-def _lacking_failures(renders: Sequence[Renders], change: Change) -> Iterator[Failure]:
+def _lacking_failures(renders: Sequence[Renders], change: GatedChange) -> Iterator[Failure]:
     """A failure for each application that --rendered lacks, although changed files may touch it."""
     if change.git is not None:
         yield from (Failure("rendered", _NOT_GIVEN, _GIVE_IT, r.candidate.app.ref) for r in renders if r.unread)
 
 
-def _render_notes(renders: Sequence[Renders], change: Change) -> Iterator[str]:
+def _render_notes(renders: Sequence[Renders], change: GatedChange) -> Iterator[str]:
     if change.git is None:
         yield from _named((r for r in renders if r.unread), _ref_of_render, _NEITHER_GIVEN_NOR_READ)
     yield from _named((r for r in renders if r.base_error and r.head_error), _ref_of_render, _NO_RENDER)
@@ -182,7 +182,7 @@ def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
         yield f"{names}: whether the API server keeps each of their fields is not known: the schema of their CRD is not read"
 
 
-def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
+def _reads(found: Sequence[Candidate], change: GatedChange, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
     """The changed files that each application may read, before and after the change."""
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)

@@ -523,7 +523,6 @@ def _touched_objects(edit: str, app: App, after: Object, fleet: Fleet, cache: Ap
 
 
 def _objects_with_other_settings(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
-    """The objects with other settings in the Application after the edit."""
     ignored = tuple(_rules_without_origin(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
     touches = _touch_test(app.raw, after, ignored)
     for resource in app.resources:

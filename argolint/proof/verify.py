@@ -218,6 +218,6 @@ _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
 
 
 def _with_result(fix: Fix, found: AbstractSet[Effect]) -> Fix:
-    """The fix with these effects added."""
+    """The fix with these effects; it stays `safe` only if none of them restarts, scales, deletes or hides."""
     done = effects.ordered({*fix.effects, *found})
     return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))

@@ -239,13 +239,14 @@ class _SyncIndex:
             if reference.kind == "StorageClass" and dig(member.manifest, "spec", "volumeName"):
                 continue  # it is bound to that volume, whatever its class
             identity = place_in(reference, member.id.namespace)
-            known, how = self._by_identity.get(identity), "reads"
+            how: How = "reads"
+            known = self._by_identity.get(identity)
             if known is None and reference.kind == "Secret":
                 known, how = self._by_secret.get(identity[2:]), "made"
             if known is None and reference.kind in ("Secret", "ConfigMap"):
                 known, how = self._by_written.get(identity[2:]), "written"
             if known is not None and known.id != member.id:
-                yield reference, known, how  # type: ignore[misc]
+                yield reference, known, how
 
     def _of_references(self, member: Member, wait: Wait) -> Iterator[Blocked]:
         for reference, known, how in self.needed_by(member, wait):

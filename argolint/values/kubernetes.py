@@ -116,6 +116,11 @@ def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
     return _containers(base, spec, "initContainers", "containers")
 
 
+def images(obj: Object | None) -> list[str]:
+    """The image of each container of the pod spec, init containers first; empty for a container without one."""
+    return [text_at(container, "image") for _, container in containers(obj)]
+
+
 def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Object]]:
     for field in fields:
         for index, container in enumerate(items(spec, field)):

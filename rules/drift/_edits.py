@@ -188,29 +188,18 @@ def removal_fix(app: App, resource: Resource, pointers: Sequence[str], title: st
 
 def server_side_diff_fix(app: App) -> Fix | None:
     """The Application's annotation with which the API server itself computes the changes of a sync; None if it is set."""
-    operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")
-    if not operations:
-        return None
-    return Fix(
-        "Let the API server compare: ServerSideDiff=true",
-        "application",
-        application_place(app),
-        Edit("json-patch", operations),
-        "each comparison costs a dry-run apply",
-    )
+    caveat = "each comparison costs a dry-run apply"
+    return _compare_option_fix(app, "ServerSideDiff=true", "Let the API server compare", caveat)
 
 
 def webhook_diff_fix(app: App) -> Fix | None:
     """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it is there."""
-    operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
-    if not operations:
-        return None
-    return Fix(
-        "Compare with webhooks: IncludeMutationWebhook=true",
-        "application",
-        application_place(app),
-        Edit("json-patch", operations),
-    )
+    return _compare_option_fix(app, "IncludeMutationWebhook=true", "Compare with webhooks")
+
+
+def _compare_option_fix(app: App, option: str, title: str, caveat: str = "") -> Fix | None:
+    edit = Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, option))
+    return Fix(f"{title}: {option}", "application", application_place(app), edit, caveat) if edit.content else None
 
 
 def respect_fix(app: App) -> Fix:

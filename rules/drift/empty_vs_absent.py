@@ -115,7 +115,7 @@ def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) 
 
 
 def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
-    """True for fields; not for entries of a user's own map, where an empty text is a value."""
+    """True for an empty field that no person wrote. In a user's own map, such as labels, an empty text is a value."""
     entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
     return not entry and is_hollow_difference(change.desired, change.live) and not is_sort(change.writer, "person")
 

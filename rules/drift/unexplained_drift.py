@@ -66,9 +66,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _object_finding(
             app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired"
         )
-    running = (
-        app.operation is not None and app.operation.phase == "Running"
-    )  # it changes objects that the list still shows as they were
+    # it changes objects that the list still shows as they were
+    running = app.operation is not None and app.operation.phase == "Running"
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _are_all_states_known(app)
     if unclear and not running and not _is_reason_shown(app):
         yield _unshown_finding(app)
@@ -190,9 +189,8 @@ def _writer_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
     """Fixes for a conflict with another writer; for a controller's moving number, first leave it to the controller."""
     ignore = narrowest_ignore(app, resource, pointers(changes))
     write = write_live_fix(app, resource, changes, "Write the live value, if it is right")
-    if all(
-        c.live is MISSING for c in changes
-    ):  # a mark that its reader removes when it is done, while Git still has it
+    # a mark that its reader removes when it is done, while Git still has it
+    if all(c.live is MISSING for c in changes):
         return (ignore, drop_fix(app, resource, changes, "Leave it out of Git"))
     moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
     return (ignore, write) if moved else (write, ignore)

@@ -291,7 +291,7 @@ def _own_messages(resource: Resource) -> tuple[str, ...]:
 
 
 def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
-    """The pod that the reason is about."""
+    """The name of the pod that the reason begins with, else of the first one in trouble; empty without pods."""
     pods = [t.node.id for t in pod_troubles if t.node.id.kind == "Pod"]
     return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
 
@@ -381,7 +381,7 @@ _MESSAGE_FIELDS = ("phaseReason", "errorMessage", "lastError", "error")
 
 
 def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
-    """Warnings of pods that are not well, if none of them has a known form."""
+    """The Warning Events of the pods among these nodes."""
     for node in ailing:
         if node.id.kind == "Pod":
             yield from (
@@ -438,8 +438,9 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 
 def _reports_fault(condition: object) -> bool:
     """Whether a condition reports a fault, or that its state is not known, and has words for it."""
-    said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
-    return said and reports_fault(condition, ("False", "Unknown"))  # type: ignore[arg-type]
+    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
+        return False
+    return reports_fault(condition, ("False", "Unknown"))
 
 
 def _condition_text(condition: Object) -> str:

@@ -185,7 +185,6 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
 
 
 def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
-    """The losses of the other Applications."""
     if shared.fields:
         fields = enumerated(list(shared.fields), "field", limit=1)
         yield f"the others then run with its {fields}"
@@ -225,7 +224,6 @@ def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Part
 
 
 def _commented(script: str) -> str:
-    """A script as YAML comments."""
     return "".join(f"{line}\n" if line.startswith("#") else f"#    $ {line}\n" for line in script.splitlines())
 
 
@@ -247,7 +245,6 @@ def _owner_manifest(shared: Shared) -> str:
 
 
 def _source_place(party: Party) -> str:
-    """The source of an application's manifests."""
     if party.chart:
         return f"chart {party.chart} of {party.repo}"
     return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
@@ -372,7 +369,7 @@ _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
 
 
 def _fullname_hint(shared: Shared) -> str:
-    """Whether a fullnameOverride can help, by the names."""
+    """A sentence on fullnameOverride: it helps if the object's name contains the name of a release."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
         return "fullnameOverride or another helm.releaseName changes nothing here"

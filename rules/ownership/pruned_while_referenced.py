@@ -146,7 +146,6 @@ def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
 
 
 def _first_references(found: Sequence[User]) -> Iterator[User]:
-    """The first reference of each object."""
     seen: set[tuple[AppRef, ResourceId]] = set()
     for user in found:
         if (user.app, user.id) not in seen:

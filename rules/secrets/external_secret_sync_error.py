@@ -199,7 +199,6 @@ def _secret_key(resource: Resource, found: Diagnosis) -> str:
 
 
 def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:
-    """The drift of a store of this application that a hint explains."""
     if store.app == app.ref:
         yield from (symptom for hint in hints for symptom in hint.explains)
 

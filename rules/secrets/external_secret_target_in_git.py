@@ -169,7 +169,7 @@ def _writes_session_key(resource: Resource) -> bool:
 
 
 def _session_key_finding(app: App, resource: Resource, secret: ResourceId, shown: AppRef | None) -> Finding:
-    """`shown` is another application whose Secret differs for it."""
+    """The finding for an ExternalSecret that takes argocd-secret over. `shown`: another application whose Secret differs for it."""
     policy = es.creation_policy(resource.any)
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
 
 from . import _external_secret as es
 from ._kes import convert
@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
             yield _object_finding(app, fleet, resource)
         elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
-            IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)
+            IMAGE in image for image in images(resource.any)
         ):
             yield _part_finding(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
 

@@ -146,11 +146,8 @@ def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
     return sorted(nodes, key=lambda n: n.id.kind != "Pod")
 
 
-_UNPROVISIONED = (
-    "ProvisioningFailed",
-    "ExternalProvisioning",
-    "FailedBinding",
-)  # the middle one is a Normal Event, too
+# the middle one is a Normal Event, too
+_UNPROVISIONED = ("ProvisioningFailed", "ExternalProvisioning", "FailedBinding")
 
 
 def _claim_trouble(app: App, node: Node) -> Trouble | None:
@@ -481,7 +478,6 @@ _REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
-    """The facts for advice.yaml."""
     pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taint_tolerations(trouble.text)

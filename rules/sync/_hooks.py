@@ -11,7 +11,7 @@ from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import api_of, containers, pod_spec
+from argolint.values.kubernetes import api_of, containers, images, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared import pods
@@ -89,7 +89,7 @@ def _known_sidecars() -> tuple[tuple[re.Pattern[str], Object], ...]:
 
 def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
     """The injected container that keeps a pod of the hook running; None if the manifest has all its containers."""
-    own = {str(container.get("image")) for _, container in containers(manifest)}
+    own = set(images(manifest))
     if not own:
         return None
     for pod in (node, *app.descendants(node.uid)):

@@ -158,7 +158,7 @@ def _asks_for_ca(resource: Resource) -> bool:
 
 
 def _managed_facts(app: App, failed: Failed) -> Mapping[str, Json]:
-    """Whether an operator grants the missing permission: it does for objects in a namespace, not for the namespace itself."""
+    """The facts on an operator that may grant the missing permission: it does for objects in a namespace, not for the namespace itself."""
     found = refusal_match(failed.message)
     values = found.facts if found else {}
     user = "" if values.get("resource") == "namespaces" else values.get("user", "")

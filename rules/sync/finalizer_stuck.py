@@ -192,7 +192,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
 
 
 def _finalizer_removal(where: str, kind: str, name: str) -> Edit:
-    """`where` is kubectl's option for the namespace with a space at its end, or empty."""
+    """The command that removes the finalizers. `where`: kubectl's option for the namespace with a space at its end, or empty."""
     patch = '{"metadata":{"finalizers":null}}'
     return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
 
@@ -242,7 +242,6 @@ _NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})"
 
 
 def _deletion_errors_fix(app: App, errors: Sequence[Condition]) -> Fix:
-    """The fix for the errors that block the deletion."""
     no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
     if no_project:
         name = excerpt(no_project["name"] or no_project["named"])

@@ -125,7 +125,7 @@ def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
 
 
 def _is_running(app: App, node: Node) -> bool:
-    """True if one of its pods runs, or if it is a run or an Application itself and has not failed."""
+    """True if one of its pods runs, or if it is Progressing and itself a run (of a workflow, an analysis) or an Application."""
     own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 

@@ -208,7 +208,7 @@ def _dry_run_finding(app: App, condition: Condition) -> Finding:
 
 
 def _foreseen_finding(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
-    """`shown` is False for a change that is not merged yet, and that Argo CD therefore shows nowhere."""
+    """The finding for a sync that has not failed yet. `shown`: False for a change that is not merged yet, which Argo CD shows nowhere."""
     pointer = _top_field(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",

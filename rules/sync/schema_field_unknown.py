@@ -455,9 +455,8 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
-    is_whole_entry = (
-        bool(removes) and removes[0]["path"] != pointer
-    )  # the whole entry would be removed, and someone meant it
+    # the whole entry would be removed, and someone meant it
+    is_whole_entry = bool(removes) and removes[0]["path"] != pointer
     version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),

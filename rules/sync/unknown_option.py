@@ -111,10 +111,8 @@ def _application_faults(app: App) -> Iterator[Fault]:
 def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
-    if (manifest.get("kind"), api_of(manifest)[0]) != (
-        "Application",
-        "argoproj.io",
-    ):  # an Application's own words have their own findings
+    # an Application's own words have their own findings
+    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
@@ -237,7 +235,8 @@ def _known_options(table: str) -> Mapping[str, list[str]]:
 
 
 def _known_words(name: str) -> list[str]:
-    return load(__package__, "options.yaml")[name]  # type: ignore[no-any-return]
+    words: list[str] = load(__package__, "options.yaml")[name]
+    return words
 
 
 def _annotation_pointer(annotation: str) -> str:
