@@ -189,7 +189,7 @@ def _other_value_command(release: Release, key: str) -> str | None:
 def _keys_read(app: App, secret: str, namespace: str, held: set[str]) -> set[str]:
     """The keys that pods of the application need of this Secret; what it holds too if they read all of it."""
     readers = [r for r in app.resources if r.kind in WORKLOADS and r.namespace == namespace and not r.extra]
-    single = {key for r in readers for _, name, key in read_keys(r.any) if name == secret}
+    single = {read.key for r in readers for read in read_keys(r.any) if (read.kind, read.name) == ("Secret", secret)}
     return single | held if any(reads_whole(r.any, secret) for r in readers) else single
 
 

@@ -35,9 +35,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if workload.extra or workload.hook:
             continue
         reported: set[tuple[str, str]] = set()
-        for pointer, secret, key in read_keys(workload.any):
+        for pointer, kind, secret, key in read_keys(workload.any):
             writer = made.get((workload.namespace, secret))
-            if writer is None or (secret, key) in reported or _may_write(writer, key):
+            if kind != "Secret" or writer is None or (secret, key) in reported or _may_write(writer, key):
                 continue
             reported.add((secret, key))
             yield _finding(app, workload, pointer, secret, key, writer)

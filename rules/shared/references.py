@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from argolint import App, AppRef, Object, Resource, ResourceId
 from argolint.relations.references import namespaced, references
@@ -33,19 +34,41 @@ def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
     return found
 
 
-def read_keys(manifest: Object | None) -> Iterator[tuple[str, str, str]]:
-    """Pointer, Secret and key of each single key of a Secret that the pods of this manifest need."""
+class ReadKey(NamedTuple):
+    """A single key that pods need: its pointer, the kind and name of the ConfigMap or Secret, and the key."""
+
+    pointer: str
+    kind: str
+    name: str
+    key: str
+
+
+_KEY_FIELDS = (
+    ("Secret", "secretKeyRef", "secret", "secretName"),
+    ("ConfigMap", "configMapKeyRef", "configMap", "name"),
+)
+"""The kind, the field of a variable, the field of a volume, and the name in that field."""
+
+
+def read_keys(manifest: Object | None) -> Iterator[ReadKey]:
+    """Each single key of a ConfigMap or Secret that the pods of this manifest need; optional ones are left out."""
     for at, container in containers(manifest):
         for index, variable in enumerate(items(container, "env")):
-            ref = mapping(variable, "valueFrom", "secretKeyRef")
-            if ref.get("key") and not ref.get("optional"):
-                yield f"{at}/env/{index}/valueFrom/secretKeyRef/key", text_at(ref, "name"), str(ref["key"])
+            for kind, field, _, _ in _KEY_FIELDS:
+                ref = mapping(variable, "valueFrom", field)
+                if ref.get("key") and not ref.get("optional"):
+                    yield ReadKey(
+                        f"{at}/env/{index}/valueFrom/{field}/key", kind, text_at(ref, "name"), str(ref["key"])
+                    )
     base, spec = pod_spec(manifest)
     for index, volume in enumerate(items(spec, "volumes")):
         at = f"{base}/volumes/{index}"
-        yield from _volume_keys(f"{at}/secret", mapping(volume, "secret"), "secretName")
-        for number, source in enumerate(items(volume, "projected", "sources")):
-            yield from _volume_keys(f"{at}/projected/sources/{number}/secret", mapping(source, "secret"), "name")
+        for kind, _, field, name in _KEY_FIELDS:
+            yield from _volume_keys(f"{at}/{field}", kind, mapping(volume, field), name)
+            for number, source in enumerate(items(volume, "projected", "sources")):
+                yield from _volume_keys(
+                    f"{at}/projected/sources/{number}/{field}", kind, mapping(source, field), "name"
+                )
 
 
 def reads_whole(manifest: Object | None, secret: str) -> bool:
@@ -58,9 +81,9 @@ def reads_whole(manifest: Object | None, secret: str) -> bool:
     )
 
 
-def _volume_keys(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str]]:
+def _volume_keys(at: str, kind: str, volume: object, field: str) -> Iterator[ReadKey]:
     if dig(volume, "optional"):
         return
     for index, item in enumerate(items(volume, "items")):
         if key := text_at(item, "key"):
-            yield f"{at}/items/{index}/key", text_at(volume, field), key
+            yield ReadKey(f"{at}/items/{index}/key", kind, text_at(volume, field), key)
