@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from argolint.host.memory import expect_answers
+from argolint.server import http
 from tests import warm
 from tests.waiting import PATIENCE_S
 
@@ -91,6 +92,14 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The common folder of all test processes."""
     root = tmp_path_factory.getbasetemp()
     _shared[:] = [root.parent if "PYTEST_XDIST_WORKER" in os.environ else root]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _soon_again() -> Iterator[None]:
+    """A request without an answer is repeated at once: here a server that is down stays down."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "RETRY_S", warm.RETRY_S)
+        yield
 
 
 def once(name: str, make: Callable[[Path], None]) -> Path:

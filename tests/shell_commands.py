@@ -7,6 +7,7 @@ they all fail in a second run.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,8 +72,20 @@ done
 """
 
 
+_ONE_CALL = re.compile(r"(?:kubectl|argocd|helm)(?: (?:[A-Za-z0-9_./:,@%+=-]|'[^'\n\0]*')+)+(?: +#[^\n\0]*)?")
+"""A line with one program and nothing that a shell reads otherwise than `shlex`."""
+
+
 def called(lines: Sequence[str]) -> list[list[tuple[str, ...]]]:
-    """The arguments that each line gives to programs, in a shell without these programs; `!` if the shell itself cannot run it."""
+    """The arguments that each line gives to programs; `!` if the shell itself cannot run it. Most lines need no shell to tell."""
+    found = {line: [tuple(shlex.split(line, comments=True))] for line in lines if _ONE_CALL.fullmatch(line)}
+    others = [line for line in lines if line not in found]
+    found.update(zip(others, called_by_a_shell(others), strict=True))
+    return [found[line] for line in lines]
+
+
+def called_by_a_shell(lines: Sequence[str]) -> list[list[tuple[str, ...]]]:
+    """The same, from a shell without these programs."""
     found: list[list[tuple[str, ...]]] = [[] for _ in lines]
     if not lines:
         return found

@@ -224,17 +224,19 @@ def test_merged_shards_are_the_report_of_a_plain_run(tmp_path: Path, report_of: 
     assert "shard 2 of 3 is missing" in broken.err
 
 
-def test_one_application_is_told_of_its_shared_objects_as_the_whole_fleet_is() -> None:
+def test_one_application_is_told_of_its_shared_objects_as_the_whole_fleet_is(
+    report_of: Callable[[str], Path],
+) -> None:
     """Who else claims an object, and whether the contents differ, cannot hang on which applications were asked for."""
-    phase = recording("harbourline/2-after-mutate")
-    whole = json.loads(run_argolint("check", "--snapshot", phase, "--select", "shared-resource", "-o", "json").out)
-    name = whole["findings"][0]["related"][0]["app"]["name"]
+    phase = "harbourline/2-after-mutate"
+    whole = [f for f in json.loads(report_of(phase).read_text())["findings"] if f["rule"] == "shared-resource"]
+    name = whole[0]["related"][0]["app"]["name"]
     alone = json.loads(
-        run_argolint("check", name, "--snapshot", phase, "--select", "shared-resource", "-o", "json").out
+        run_argolint("check", name, "--snapshot", recording(phase), "--select", "shared-resource", "-o", "json").out
     )
     assert alone["summary"]["apps"] == 1
     assert alone["findings"] == [
-        f for f in whole["findings"] if name in {f["app"]["name"], *(r["app"]["name"] for r in f["related"])}
+        f for f in whole if name in {f["app"]["name"], *(r["app"]["name"] for r in f["related"])}
     ]
     assert alone["findings"]
 
@@ -276,10 +278,11 @@ def test_a_list_by_project_is_incomplete_unless_the_account_sees_every_project(
     ]
 
 
-def test_advice_is_wrapped_and_what_is_to_be_pasted_is_not() -> None:
-    found = run_argolint("demo", "--select", "floating-revision", "--full", env={"COLUMNS": "60"}).out.splitlines()
-    advice = next(i for i, line in enumerate(found) if "A tag for charts and bases" in line)
+def test_advice_is_wrapped_and_what_is_to_be_pasted_is_not(demo_files: Path) -> None:
+    saved = demo_files / "report.json"
+    found = run_argolint("report", saved, "--full", env={"COLUMNS": "60"}).out.splitlines()
+    advice = next(i for i, line in enumerate(found) if "fix: Keep ConfigMap tracking/tracking-common in" in line)
     assert len(found[advice]) <= 60
-    assert found[advice + 1].startswith(" " * 15)
-    pasted = run_argolint("demo", "--select", "shared-resource", "-v", env={"COLUMNS": "60"}).out.splitlines()
+    assert found[advice + 1].startswith(" " * 13 + '"tracking-ingest" alone')
+    pasted = run_argolint("report", saved, "-v", env={"COLUMNS": "60"}).out.splitlines()
     assert [line for line in pasted if line.strip().startswith("kubectl ") and len(line) > 60]

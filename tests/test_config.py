@@ -142,16 +142,14 @@ def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> No
     ]
 
 
-def test_a_severity_of_the_configuration_is_the_findings_severity(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(
-        "select: [hpa-metrics-unavailable]\nrules: {hpa-metrics-unavailable: {severity: error}}\n"
-    )
-    ran = run_argolint(
-        "check", "--config-file", tmp_path / "c.yaml", "--snapshot", recording("harbourline/2-after-mutate"), "-q"
-    )
-    assert ran.code == 1
-    assert " errors" in ran.out
-    assert "warning" not in ran.out
+@pytest.mark.parametrize(("severity", "code"), [("error", 1), ("warning", 0)])
+def test_a_severity_of_the_configuration_is_the_findings_severity(
+    severity: str, code: int, tmp_path: Path, pair: Path
+) -> None:
+    (tmp_path / "c.yaml").write_text(f"rules: {{shared-resource: {{severity: {severity}}}}}\n")
+    ran = run_argolint("check", "--config-file", tmp_path / "c.yaml", "--snapshot", pair, "-q")
+    assert ran.code == code
+    assert f"1 {severity}" in ran.out
 
 
 def test_the_configuration_of_a_folder_above_counts_within_the_clone_with_its_baseline(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.cli.group import COMMANDS
-from argolint.snapshots.http_server import ReplayServer
-from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import ROOT, run_argolint
+from tests.few import named_applications
 
 PAGES = sorted(
     [p for p in (ROOT / "docs").rglob("*.md") if p.relative_to(ROOT / "docs").parts[0] not in ("rules", "adr")]
@@ -45,8 +44,7 @@ def test_the_consoles_of_a_page_work_as_they_are_written(name: str, tmp_path: Pa
     assert commands, page
     older = json.loads((demo_files / "report.json").read_text())
     (tmp_path / "monday.json").write_text(json.dumps({**older, "started_at": "2026-11-16T08:00:00Z"}))
-    with ReplayServer(SnapshotTransport([RECORDING])) as server:
-        env = {"ARGOCD_SERVER": server.address, "ARGOCD_AUTH_TOKEN": server.token(), "ARGOCD_OPTS": "--plaintext"}
+    with named_applications() as env:
         for words in commands:
             ran = run_argolint(*words[1:], cwd=tmp_path, env=env)
             assert ran.code in (0, 1), (words, ran.err)

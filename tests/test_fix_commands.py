@@ -10,7 +10,7 @@ import pytest
 from argolint.reports import document as report
 from argolint.reports.document import ReportedEdit, ReportedFix
 from tests.conftest import PHASES
-from tests.shell_commands import commands, faults
+from tests.shell_commands import called, called_by_a_shell, commands, faults
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -18,6 +18,18 @@ def test_every_command_of_a_recording_can_be_run(phase: str, report_of: Callable
     fixes = [fix for finding in report.read(report_of(phase)).findings for fix in finding.fixes]
     assert any(command.startswith("kubectl ") for fix in fixes for command in commands(fix))
     assert faults(fixes) == []
+
+
+def test_a_line_that_needs_no_shell_is_read_as_a_shell_reads_it() -> None:
+    lines = [
+        "kubectl -n shop get pods",
+        "kubectl -n shop get secret a -o jsonpath='{.data}' # both keys",
+        'argocd app patch argocd/web --patch \'[{"op": "remove"}]\'#2',
+        "helm get values a=b'c'd -n shop",
+        "kubectl get pods -l a={b,c}",
+        "kubectl get pods ~",
+    ]
+    assert called(lines) == called_by_a_shell(lines)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from tests.checkouts import DEPLOYMENT, REPO, finding, fragment, patch, report, 
 from tests.conftest import Ran, recording, run_argolint
 from tests.gitops import git
 
-LATER = recording("harbourline/3-after-commits")
+PHASE = "harbourline/3-after-commits"
+LATER = recording(PHASE)
 
 
 def owners(*words: str) -> Ran:
@@ -50,9 +51,9 @@ def test_an_object_that_no_tree_has_is_an_error() -> None:
     assert "lists po/identity/nothing" in ran.err
 
 
-def test_check_and_owners_say_the_same_of_a_deletion() -> None:
-    made = json.loads(run_argolint("check", "--snapshot", LATER, "--select", "shared-resource", "-o", "json").out)
-    loses = next(f for f in made["findings"] if f["resource"]["name"] == "tracking-common")
+def test_check_and_owners_say_the_same_of_a_deletion(report_of: Callable[[str], Path]) -> None:
+    shared = [f for f in json.loads(report_of(PHASE).read_text())["findings"] if f["rule"] == "shared-resource"]
+    loses = next(f for f in shared if f["resource"]["name"] == "tracking-common")
     owner = (
         next(r["app"]["name"] for r in loses["related"] if r["role"] == "owner")
         if any(r["role"] == "owner" for r in loses["related"])

@@ -109,8 +109,14 @@ STARTING = {
 PREFIXES = ("os.exec", "os.spawn", "multiprocessing.pool", "concurrent.futures.process", "runpy.")
 
 
+NAMED = re.compile(rf"\b(?:{'|'.join({name.partition('.')[0] for name in (*STARTING, *PREFIXES)})})\b")
+"""A word in each file that imports one of those modules."""
+
+
 def starting(source: str) -> Iterator[int]:
     """The lines that start a process, or name what does."""
+    if not NAMED.search(source):
+        return
     tree = ast.parse(source)
     known: dict[str, str] = {}
     for node in ast.walk(tree):

@@ -201,9 +201,10 @@ FIRST, SECOND = "harbourline/1-first-sync", "harbourline/2-after-mutate"
 def test_a_baseline_of_the_first_phase_leaves_exactly_the_new_findings_of_the_second(
     tmp_path: Path, report_of: Callable[[str], Path]
 ) -> None:
-    first, second = recording(FIRST), recording(SECOND)
-    assert run_argolint("baseline", "--snapshot", first, "-o", tmp_path / "b.json").code == 0
-    run_argolint("check", "--snapshot", second, "--baseline", tmp_path / "b.json", "-o", f"json={tmp_path / 'left'}")
+    assert run_argolint("baseline", "--report", report_of(FIRST), "-o", tmp_path / "b.json").code == 0
+    run_argolint(
+        "check", "--snapshot", recording(SECOND), "--baseline", tmp_path / "b.json", "-o", f"json={tmp_path / 'left'}"
+    )
     marks = {
         name: {
             f.fingerprint

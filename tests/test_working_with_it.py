@@ -13,26 +13,23 @@ from pathlib import Path
 import pytest
 import yaml
 
-from argolint.cli.demo import RECORDING
 from argolint.engine import config
-from argolint.snapshots.http_server import ReplayServer
-from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording, run_argolint
+from tests.few import named_applications
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 GOLDEN = Path(__file__).parent / "golden" / "demo-80-columns.txt"
 COST = re.compile(r"·\s\d+ requests(?:,\s[\d.]+ MB,\s[\d.]+ s)?")
 
 
-def test_every_command_of_the_readme_works_on_the_demo(tmp_path: Path) -> None:
+def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
     commands = [
         shlex.split(line.removeprefix("$ "), comments=True)
         for line in README.splitlines()
         if line.startswith("$ argolint")
     ]
     assert len(commands) >= 8
-    with ReplayServer(SnapshotTransport([RECORDING])) as server:
-        env = {"ARGOCD_SERVER": server.address, "ARGOCD_AUTH_TOKEN": server.token(), "ARGOCD_OPTS": "--plaintext"}
+    with named_applications() as env:
         for command in commands:
             ran = run_argolint(*command[1:], cwd=tmp_path, env=env)
             assert ran.code in (0, 1), (command, ran.err)

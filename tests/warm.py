@@ -1,12 +1,17 @@
 """A process with argolint's imports, which forks for each command of a test.
 
 Such a fork is like a command of a user: a process with its own streams, folder and environment. It saves the time of a start for imports, data
-tables and patterns. The process has one thread, so a fork finds no lock held.
+tables and patterns: the process has made a check itself. It has one thread, so a fork finds no lock held. And it saves the time that Python
+takes to free, one by one, what all modules hold: the fork ends after its exit handlers.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -20,18 +25,21 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, cast
 
 from argolint_rules.shared import messages
 
 from argolint import plugins
 from argolint.host.memory import expect_answers
+from argolint.server import http
 from argolint.values import knowledge
 
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
 READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Variables that the interpreter reads once, at its start: a fork is too late for them."""
+RETRY_S = 0.01
+"""The wait before a first retry, for commands of tests: no server there comes back."""
 LARGEST = 1_000_000
 """Most bytes of one request: the command's words and its environment."""
 NUMBER = 8
@@ -103,7 +111,11 @@ def _command(wanted: Mapping[str, Any], out: int, err: int) -> NoReturn:
     sys.argv = ["argolint", *wanted["args"]]
     from argolint.cli import main
 
-    main()
+    try:
+        main()
+    except SystemExit as ended:  # what was printed is written: argolint.cli.process
+        atexit._run_exitfuncs()
+        os._exit(cast(int, ended.code))
     raise AssertionError("main ends the process")
 
 
@@ -117,6 +129,21 @@ def _import_all() -> None:
         for file in Path(module.__file__ or "").parent.glob("*.yaml") if name.startswith("argolint_rules.") else ():
             knowledge.load(module.__package__ or "", file.name)
     list(messages.catalogue().patterns())  # compiled
+    _make_a_check()
+
+
+def _make_a_check() -> None:
+    """Whatever is made when it is first needed: the demo needs most of it."""
+    from argolint.cli.process import exit_code
+    from argolint.comparison.jq import sandbox
+
+    sys.argv = ["argolint", "demo"]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        exit_code()
+    sandbox.shared().close()
+    http.RETRY_S = RETRY_S
+    gc.unfreeze()
+    gc.collect()  # nothing of the check is left that a fork would end once more
 
 
 @cache

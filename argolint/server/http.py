@@ -41,6 +41,7 @@ MAX_ANSWER_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 20  # http.client buffers this much, and a part may be one byte
 _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
+RETRY_S = 0.3  # mean wait before a first retry
 _RESTART = 3  # times the usual wait
 _GONE = 50  # requests in a row, each sent once, after which a silent server counts as gone
 _SILENT = 2.0  # it also counts as gone after this many times the time limit of one answer without any,
@@ -58,7 +59,7 @@ class HttpTransport:
 
     `project`: the only one that the token may see, if any.
 
-    `retry_s`: the mean wait before a first retry; `answer_s`: the time limit of one whole answer; `gone_s`: the time without any answer
+    `retry_s`: the mean wait before a first retry (default: RETRY_S); `answer_s`: the time limit of one whole answer; `gone_s`: the time without any answer
     after which the server counts as gone (default: twice `answer_s`); `max_bytes`: the limit of one answer, of the data of one application,
     and of the data of all threads together.
     """
@@ -72,7 +73,7 @@ class HttpTransport:
         workers: int = 8,
         rate: float | None = None,
         per_cluster: int = PER_CLUSTER,
-        retry_s: float = 0.3,
+        retry_s: float | None = None,
         idle_s: float = IDLE_S,
         answer_s: float = ANSWER_S,
         gone_s: float | None = None,
@@ -80,7 +81,7 @@ class HttpTransport:
     ) -> None:
         self.server = connection.url
         self.stats = Stats()
-        self._retry_s = retry_s
+        self._retry_s = RETRY_S if retry_s is None else retry_s
         self._answer_s = answer_s
         self._timeouts_s = (min(CONNECT_S, answer_s), min(idle_s, answer_s))
         self._room = Room(max_bytes)
