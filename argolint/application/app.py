@@ -57,7 +57,10 @@ class App:
             object.__setattr__(self, "entry", Entry(self.entry))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
-        """The function's result for this application and these arguments (for example the fleet), computed once for all rules. It must be pure, and have a name."""
+        """The function's result for this application and these arguments (for example the fleet), computed once for all rules.
+
+        It must be pure, and have a name.
+        """
         key = (function, *arguments)
         if key not in self._derived:
             self._derived[key] = function(self, *arguments)

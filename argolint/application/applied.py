@@ -58,7 +58,10 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
 
 
 def _has_synced(operation: Operation, resource: ResourceKey | None) -> bool:
-    """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run. Self-heal also selects objects, but after a complete sync of the same revision."""
+    """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run.
+
+    Self-heal also selects objects, but after a complete sync of the same revision.
+    """
     if dig(operation.raw, "operation", "sync", "dryRun"):
         return False
     picked = maps(operation.raw, "operation", "sync", "resources")
@@ -146,7 +149,7 @@ def lacks(resource: Resource, change: Change) -> bool:
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
-    """True if only Git, or the Application's own parameters, have changed: live still has the last applied value, or the API server's value for an apply without the new one."""
+    """True if only Git, or the Application's own parameters, have changed: live still has what the last apply sent, or what the server set without it."""
     if adopts(app, resource):
         return True
     if not (change.writer is None or by_argocd(change.writer)):

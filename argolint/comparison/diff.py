@@ -43,7 +43,10 @@ def change(
 
 
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:
-    """The deepest pairs that differ. Equal subtrees are skipped. Pointers use the list indexes of live, or of desired for items that only desired has."""
+    """The deepest pairs that differ.
+
+    Equal subtrees are skipped. Pointers use the list indexes of live, or of desired for items that only desired has.
+    """
     if desired != live or type(desired) is not type(live):
         yield from _unequal(desired, live, pointer)
 

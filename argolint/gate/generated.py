@@ -260,7 +260,9 @@ def _other_names(generated_names: set[str], own: set[str], *, whole: bool) -> st
 
 
 def _record_deleted(found: GeneratedChange, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
-    """Record the Applications deleted with their set. Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
+    """Record the Applications deleted with their set.
+
+    Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
     """

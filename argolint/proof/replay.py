@@ -681,7 +681,10 @@ def _identity(obj: Object) -> tuple[Json, ...]:
 
 
 def _new_findings(after: App, touched: Mapping[ResourceKey, ObjectState], others: Check) -> Iterator[Finding]:
-    """New findings of any rule after the edit. Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit."""
+    """New findings of any rule after the edit.
+
+    Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit.
+    """
     found = list(others(after))
     if not found:
         return

@@ -36,7 +36,7 @@ _QUOTED = regex(r"[\x00-\x1f\x7f\"'\\]+")
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """The forms of a secret: the password of `user:password`, its decoded base64, and its JSON and Python quotings: quoted once, or the largest part that no quoting changes."""
+    """The forms of a secret: the password of `user:password`, its decoded base64, it quoted as in JSON and Python, or its largest unquoted part."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]

@@ -94,7 +94,10 @@ def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 @dataclass(frozen=True)
 class KnownObject:
-    """An object that a name refers to. `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures."""
+    """An object that a name refers to.
+
+    `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures.
+    """
 
     app: App
     resource: Resource

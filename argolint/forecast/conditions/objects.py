@@ -35,9 +35,11 @@ def _named(app: App, world: World, args: Args) -> bool:
 
 
 def _object(app: App, world: World, args: Args) -> Iterator[Hit]:
-    """Objects of a kind. `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest
-    contains the text. `unless`: it does not contain that one. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
-    object is compared.
+    """Objects of a kind.
+
+    `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest contains the text.
+    `unless`: it does not contain that one. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how
+    the object is compared.
     """
     if any(option in app.sync_options for option in args.get("without") or ()):
         return
