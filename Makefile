@@ -13,8 +13,8 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
 
-test: lint
-	$(MAKE) --no-print-directory -j 2 types warm
+test: $(VENV)/.installed-dev
+	$(MAKE) --no-print-directory -j 2 types lint warm
 	$(MAKE) --no-print-directory tests
 
 lint: $(VENV)/.installed-dev
@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# Compiles the knowledge and the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
+# Compiles the knowledge and the tests once, on the core that mypy leaves idle, after lint: else each process that runs tests compiles all of them.
 warm: $(VENV)/.installed-dev
 	$(BIN)/python -c "import pathlib, setup; setup.compile_knowledge(pathlib.Path('argolint/values'))"
 	$(BIN)/python -m pytest -q -n 0 --collect-only >/dev/null

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,18 @@ _LETTERS = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
 def main() -> int:
     listed = _list()
     refused = [(re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in listed]
+    any_of_them = re.compile("|".join(str(one["words"]) for one in listed), re.IGNORECASE)
     words = "|".join(str(one["words"]) for one in listed if one.get("names"))
     in_names = re.compile(rf"(?:^|_)(?:{words})(?:_|$)", re.IGNORECASE)
     found = 0
     for file in _files():
-        for line, name in _names(file):
+        for line, name in _names(file, re.compile(words, re.IGNORECASE)):
             if hit := in_names.search(name):
                 found += 1
                 print(f"{file.relative_to(ROOT)}:{line}: {name!r}: {hit[0].strip('_')!r} is no word for a name")
         for line, text in _texts(file):
             plain = _QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
-            for pattern, instead in refused:
+            for pattern, instead in refused if any_of_them.search(plain) else ():
                 for hit in pattern.finditer(plain):
                     found += 1
                     at = line + plain.count("\n", 0, hit.start())
@@ -78,17 +80,23 @@ def _texts(file: Path) -> Iterator[tuple[int, str]]:
         yield 1, _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), source)
 
 
-def _names(file: Path) -> Iterator[tuple[int, str]]:
-    """The names in the code, and those of its modules."""
+def _names(file: Path, words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """The names in the code that may hold one of the words, and those of its modules."""
     if file.suffix == ".py":
         yield 1, file.stem
-        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+        source = file.read_text(encoding="utf-8")
+        for token in _tokens(source) if words.search(source) else ():
             if token.type == tokenize.NAME:
                 yield token.start[0], token.string
 
 
+@lru_cache(maxsize=1)
+def _tokens(source: str) -> list[tokenize.TokenInfo]:
+    return list(tokenize.generate_tokens(io.StringIO(source).readline))
+
+
 def _of_code(source: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in _tokens(source):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
         elif token.type == tokenize.STRING and "r" not in token.string[: token.string.find(token.string[-1])].lower():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import subprocess
@@ -51,12 +52,18 @@ def commit(folder: Path, files: Mapping[str, str | None], message: str = "a chan
 
 def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
     """The YAML documents of one directory at a revision; CalledProcessError if it is missing, ValueError for bad YAML."""
-    git(clone, "rev-parse", "--verify", f"{revision}:{path}")
-    names = git(clone, "ls-tree", "--name-only", revision, f"{path}/").split()
-    try:
-        return [d for n in names for d in yaml.safe_load_all(git(clone, "show", f"{revision}:{n}")) if d]
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+    tree = git(clone, "rev-parse", "--verify", f"{revision}:{path}")
+    if tree not in _TREES:
+        names = git(clone, "ls-tree", "--name-only", revision, f"{path}/").split()
+        try:
+            _TREES[tree] = [d for n in names for d in yaml.safe_load_all(git(clone, "show", f"{revision}:{n}")) if d]
+        except yaml.YAMLError as error:
+            raise ValueError(str(error)) from error
+    return copy.deepcopy(_TREES[tree])
+
+
+_TREES: dict[str, list[Manifest]] = {}
+"""The documents by Git's name of what is in the directory: both sides of a change and most tests have the same."""
 
 
 class GitServer(FixtureTransport):
