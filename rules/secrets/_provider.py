@@ -97,6 +97,12 @@ def facts(store: stores.Store | None, version: OperatorVersion, text: str = "") 
     return {name: _known_text(text, version) for name, text in found.items()}
 
 
+def provider_texts(name: str) -> dict[str, str]:
+    """Title, right and comparison of a provider of provider_advice.yaml, without what belongs to a store of External Secrets."""
+    entry: Object = load(__package__, "provider_advice.yaml")[name]
+    return {"provider": entry["title"], "grant": entry["grant"], "compare": _SINCE.sub("", entry["compare"])}
+
+
 def _known_text(text: str, version: OperatorVersion) -> str:
     """The text without what this operator is too old for; where the version is not known, with the release that it takes."""
 

@@ -6,7 +6,7 @@ The versions' fields are data (store_fields.yaml).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -45,11 +45,12 @@ def hints(
     key: str,
     version_wanted: str = "",
     secret_key: str = "",
+    found_keys: Sequence[str] = (),
     served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
     """Hints at another root cause than the text's; none for a store that no application shows.
 
-    `served`: the versions that the cluster serves; `version_wanted` and `secret_key`: the failing entry's `version` and key of the Secret; `topic`: the text's entry of advice.yaml, which may have a
+    `served`: the versions that the cluster serves; `version_wanted` and `secret_key`: the failing entry's `version` and key of the Secret; `found_keys`: keys that the store finds; `topic`: the text's entry of advice.yaml, which may have a
     fault of its own: then the cloud is not checked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
@@ -69,6 +70,7 @@ def hints(
     if key and cause == "not-found":
         yield from _item_id_hints(store, version, key)
         yield from _field_hints(store, key, secret_key)
+        yield from _spelling_hints(store, key, found_keys)
 
 
 def _newest_api_version(version: OperatorVersion, served: frozenset[str]) -> str:
@@ -170,11 +172,29 @@ def _field_hints(store: stores.Store, key: str, secret_key: str) -> Iterator[Hin
     """The name of a variable as the title of an item of 1Password: it is rather the label of a field."""
     if store.provider == "onepassword" and key == secret_key and _VARIABLE.fullmatch(key):
         yield Hint(
-            f'its key "{key}" is spelt as a field, and 1Password looks for an item of that title',
+            f'its key "{key}" is spelt as a field, and 1Password takes an item\'s title',
             _advised("field-for-item", store, key=key),
             evidence="remoteRef.key is the title of an item, remoteRef.property the label of a field",
             sure=False,
         )
+
+
+def _spelling_hints(store: stores.Store, key: str, found_keys: Sequence[str]) -> Iterator[Hint]:
+    """A key with other separators than those that the store finds: `app-db` where it finds `app/cache`, or one without its first slash."""
+    for found in found_keys:
+        parts = found.strip("/").split("/")
+        alike = max((n for n in range(1, len(parts)) if key.startswith("-".join(parts[:n]) + "-")), default=0)
+        slash = found.startswith("/") and key.startswith(f"{parts[0]}/")
+        if ("/" in key.strip("/") and not slash) or not ((alike and "/" not in key) or slash):
+            continue
+        like = f"/{key}" if slash else "/".join(parts[:alike]) + "/" + key.removeprefix("-".join(parts[:alike]) + "-")
+        yield Hint(
+            f'"{key}" is not spelt like "{found}", which {_store_text(store)} finds',
+            _advised("spelling", store, key=key, like=like, found=found),
+            evidence=f'an ExternalSecret of this application reads "{found}" from it and is Ready',
+            sure=False,
+        )
+        return
 
 
 def _cloud_hints(store: stores.Store) -> Iterator[Hint]:

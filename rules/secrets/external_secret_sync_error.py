@@ -155,6 +155,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 failed_key(resource, found),
                 version_wanted,
                 _secret_key(resource, found),
+                _found_keys(app, store) if found.cause == "not-found" else (),
                 fleet.api_versions(app.cluster),
             )
         )
@@ -196,6 +197,18 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
 def _secret_key(resource: Resource, found: Diagnosis) -> str:
     """The key of the Secret that the failing entry of spec.data fills; empty for other entries."""
     return str(get(resource.live, f"/spec/data/{found.index}/secretKey", None) or "") if found.entry == "data" else ""
+
+
+def _found_keys(app: App, store: stores.Store) -> tuple[str, ...]:
+    """The keys that Ready ExternalSecrets of this application read from the store."""
+    keys = (
+        es.remote_key(other.live, field, index)
+        for other in es.external_secrets(app)
+        if es.ready_condition(other.live).get("status") == "True"
+        and {(ref.kind, ref.name) for ref in es.store_refs(other.live)} == {(store.ref.kind, store.ref.name)}
+        for field, index in es.entries(other.live)
+    )
+    return tuple(dict.fromkeys(key for key in keys if key))
 
 
 def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:
