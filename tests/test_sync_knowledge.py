@@ -80,7 +80,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "type": "object",
             "required": ["match", "name", "setting"],
             "additionalProperties": False,
-            "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
+            "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
         },
     },
     "shared/removed_apis.yaml": {

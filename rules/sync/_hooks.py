@@ -9,7 +9,7 @@ from functools import cache
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
-from argolint.values import dig, number_at
+from argolint.values import dig, items, maps, number_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, containers, images, pod_spec
 from argolint.values.patterns import regex
@@ -39,6 +39,18 @@ def manifest_of(app: App, id_: ResourceId) -> Object | None:
         return resource.desired
     found: Object | None = app.evidence.get(Want("live", id_))
     return found or (resource.live if resource else None)
+
+
+def is_held(app: App, node: Node) -> bool:
+    """Whether a hook has ended and is deleted, and only the finalizer that Argo CD gives to hooks keeps it."""
+    live: Object | None = app.evidence.get(Want("live", node.id))
+    if live is None or not dig(live, "metadata", "deletionTimestamp"):
+        return False
+    ended = any(
+        c.get("status") == "True" and c.get("type") in ("Complete", "Failed")
+        for c in maps(live, "status", "conditions")
+    ) or dig(live, "status", "phase") in ("Succeeded", "Failed")
+    return ended and [*items(live, "metadata", "finalizers")] == ["argocd.argoproj.io/hook-finalizer"]
 
 
 _SINGULAR = {

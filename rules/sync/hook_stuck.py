@@ -39,11 +39,13 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
+from argolint.values.kubernetes import kubectl_name
 
 from ..shared import age, pods
 from ..shared.operations import sync_again_command
@@ -165,6 +167,8 @@ def _reason(
         if sidecar.product:
             return f"whose Pod runs on with an injected sidecar of {sidecar.product}"
         return f"whose Pod still runs {excerpt(sidecar.image, 120)}, which Git does not have"
+    if _hooks.is_held(app, node):
+        return "which has ended, but keeps Argo CD's own finalizer"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
         return f'since {subject} {_hooks.of_one_pod(trouble)}: "{trouble.text}"'
@@ -308,6 +312,9 @@ def _cause_fixes(
         yield from _hooks.vanished_hook_fixes(id_, manifest, awaited)
         return
     if id_ is None or awaited is None:
+        return
+    if node is not None and _hooks.is_held(app, node):
+        yield from advice(__package__, "hook-stuck/held", {"hook": str(id_), "command": Shell(kubectl_name(id_))}, id_)
         return
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
