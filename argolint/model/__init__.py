@@ -289,7 +289,8 @@ class Fix:
     cluster; verification assumes them, and `fix --write` skips fixes that have some. `needs`: required versions in addition to those that
     the edit shows; if the fleet does not meet one, the engine makes advice of the fix, for after the upgrade. `plays`: the effect of a command on the live object of the
     finding (of `resource` for `GONE`), as a json-patch: it is replayed instead of the command, which is never run. `GONE` of a fix of
-    target `manifest`: the whole manifest leaves Git. `older`: what is left of the fix on an Argo CD that is too old for the edit, and what it then costs.
+    target `manifest`: the whole manifest leaves Git. `older`: what is left of the fix on an Argo CD that is too old for the edit, and what it then costs; the
+    next one where it is too old for that, too.
     """
 
     title: str
@@ -307,7 +308,7 @@ class Fix:
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
     plays: Edit | None = None
-    older: tuple[Edit, str] | None = None
+    older: tuple[tuple[Edit, str], ...] = ()
 
 
 RelationKind = Literal[

@@ -35,9 +35,10 @@ def fitted_fix(
         cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
         for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
             verdict = _meets_need(have, need.at_least)
-            if verdict is False and need.of == "argocd" and fix.older is not None:
-                edit, caveat = fix.older
-                return fitted_fix(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
+            if verdict is False and need.of == "argocd" and fix.older:
+                (edit, caveat), *older = fix.older
+                fallback = replace(fix, edit=edit, caveat=caveat, older=tuple(older))
+                return fitted_fix(fallback, versions, app, fleet)
             if verdict is False:
                 return _advice_after_upgrade(fix, need, have), False
             if verdict is None:
