@@ -48,7 +48,10 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
         where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat=_caveat(app, resource, fields, operations),
-        older=(Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
+        older=(
+            (Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
+            (Edit("json-patch", ignore_entries(app, {**entry, "jsonPointers": joined})), _WRITES_ON),
+        ),
     )
 
 

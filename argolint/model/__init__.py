@@ -291,7 +291,8 @@ class Fix:
     effects     side effects; the engine adds those that it sees
     needs       required versions in addition to those that the edit shows; where the fleet has an older one, the fix becomes advice for
                 after the upgrade
-    older       what is left of the fix on an Argo CD that is too old for the edit, and what it then costs
+    older       what is left of the fix on an Argo CD that is too old for the edit, and what it then costs; the next one
+                where it is too old for that, too
     plays       the effect of a command on the live object of the finding, as a json-patch: it is replayed in place of the command,
                 which never runs. `GONE`: `resource` is deleted; with target `manifest`, the manifest leaves Git
     trials      the parts of a fix of several applications: it is verified if each part was replayed
@@ -318,7 +319,7 @@ class Fix:
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
     plays: Edit | None = None
-    older: tuple[Edit, str] | None = None
+    older: tuple[tuple[Edit, str], ...] = ()
 
 
 RelationKind = Literal[

@@ -34,9 +34,10 @@ def fitted_fix(
     unknown: list[str] = []
     for need in (*fix.needs, *_needs_of_edit(fix)):
         for have, verdict in _verdicts(need, versions, app, fleet):
-            if verdict is False and need.of == "argocd" and fix.older is not None:
-                edit, caveat = fix.older
-                return fitted_fix(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
+            if verdict is False and need.of == "argocd" and fix.older:
+                (edit, caveat), *older = fix.older
+                fallback = replace(fix, edit=edit, caveat=caveat, older=tuple(older))
+                return fitted_fix(fallback, versions, app, fleet)
             if verdict is False:
                 return _advice_after_upgrade(fix, need, have), False
             if verdict is None:

@@ -105,7 +105,7 @@ def _narrowed_fix(
     removal = removals(app.raw, places)
     operations = [*removal, *narrow.edit.content] if rest is not app else [*narrow.edit.content, *removal]
     title = "Ignore only what differs, in place of what names it on one side"
-    return replace(narrow, title=title, edit=Edit("json-patch", operations), older=None)
+    return replace(narrow, title=title, edit=Edit("json-patch", operations), older=())
 
 
 def _without_entry(app: App, entry: IgnoreRule) -> App:

@@ -2,7 +2,8 @@
 
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that a person uses: kubectl, k9s, Lens, a dashboard, Argo
 CD's own UI, helm, an infrastructure-as-code run, a script. The finding has the tool, the time and both values. Fields from operators and other
-controllers are not reported.
+controllers are not reported. Also an object that something other than Argo CD applied after the last sync: that apply lacks the tracking label
+or annotation which each of Argo CD's own has.
 
 Why it hurts: a hotfix that exists only in the cluster is lost at the next sync, and Git does not show the running state.
 
@@ -18,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
-from argolint.application.applied import adopts, confirmed, not_stored
-from argolint.comparison import managers
-from argolint.values import get, sh, text_at
+from argolint.application.applied import adopts, confirmed, last_applied, not_stored, settled
+from argolint.comparison import TRACKING_ID, has_sync_option, managers
+from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._edits import removal_fix, source_place, write_live_fix
@@ -39,6 +40,43 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         ]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
+        if not edits and _is_applied_elsewhere(app, fleet, resource):
+            yield _applied_elsewhere_finding(app, resource)
+
+
+def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the apply recorded in the object is not Argo CD's, though its last sync has applied the object: it lacks the tracking mark."""
+    applied = last_applied(resource)
+    if applied is None or app.operation is None or not settled(app, resource) or not app.operation.applied(resource.id):
+        return False
+    if has_sync_option(app.raw, resource.desired, "Replace=true"):
+        return False
+    by_label = "label" in fleet.tracking_method
+    marks = labels_of if by_label else annotations_of
+    mark = fleet.label_key if by_label else TRACKING_ID
+    return mark in marks(resource.desired) and mark not in marks(applied)
+
+
+def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
+    changes = resource.changes
+    return finding(
+        app,
+        resource,
+        changes,
+        f"Something other than Argo CD applied {resource.id} after the last sync, so it differs at {pointers_text(changes)}.",
+        confidence="likely",
+        evidence=("last-applied-configuration lacks the tracking mark that each apply of Argo CD has",),
+        fixes=(
+            Fix(
+                "Stop what applies the object: a pipeline, a script, Helm, or someone by hand",
+                "live",
+                f"{resource.id}",
+                Edit("command", f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields"),
+                "managedFields name the client and the time, where the cluster records them",
+            ),
+            _sync_fix(app, resource),
+        ),
+    )
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -100,7 +138,7 @@ def _whole_fix(app: App, resource: Resource) -> Fix:
         f"{resource.id}",
         Edit("command", f"{sync} --replace"),
         "sends the object whole; replicas of an autoscaler go back to what Git says",
-        older=(Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),
+        older=((Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),),
     )
 
 

@@ -147,6 +147,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         related = (Related(app.ref, scaler, role="cause"),)
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
+    elif resource.missing and _has_time_to_live(resource):
+        other = "its time to live removes"
     elif resource.missing:
         other = "something keeps deleting"
     elif live is MISSING:
@@ -176,6 +178,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
         follows=(
             *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
+            *([Follows.finding("job-ttl", resource.id, mended=True)] if _has_time_to_live(resource) else ()),
             Follows(Symptom.change(resource.id, pointer)),
         ),
     )
@@ -254,7 +257,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             caveat="the application that pruned it last would delete it for both",
         )
         return
-    if resource.missing:
+    if resource.missing and not _has_time_to_live(resource):
         yield Fix(
             f"Find who deletes {resource.id}, and keep it from that or leave the object out of Git",
             "live",
@@ -294,6 +297,15 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
             caveat=f"hides every later difference of that field; {_AFTERWARDS}",
         )
+
+
+def _has_time_to_live(resource: Resource) -> bool:
+    """Whether Kubernetes itself removes the missing Job some time after it has finished: `job-ttl` has the fixes."""
+    return (
+        resource.missing
+        and resource.kind == "Job"
+        and dig(resource.desired, "spec", "ttlSecondsAfterFinished") is not None
+    )
 
 
 def _pointers_of_writer(resource: Resource, pointer: str) -> tuple[str, ...]:
