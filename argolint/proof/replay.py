@@ -500,12 +500,12 @@ def _waiting_objects(
     """All other waiting objects after the successful sync."""
     found: dict[ResourceKey, ObjectState] = {}
     for resource in app.resources:
-        if resource.key in touched or not resource.desired:
-            continue
+        if resource.key in touched or not (resource.missing or resource.modified) or not resource.desired:
+            continue  # most objects wait for nothing, and are not decoded
         if resource.missing:
             terms = sync_terms(raw, resource.desired, False, fleet)
             found[resource.key] = object_state(resource.desired, resource.desired, terms)
-        elif resource.modified:
+        else:
             pair = _pair(resource, finding, app, fleet, cache)
             terms = sync_terms(raw, pair.desired, pair.today.server_side, fleet)
             found[resource.key] = object_state(synced_state(pair.live, pair.desired, terms), pair.desired, terms)

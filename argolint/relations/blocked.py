@@ -97,7 +97,7 @@ class Blocked:
 def members(app: App) -> tuple[Member, ...]:
     """The objects that a sync of the application applies; hooks only if the render or their last run shows them."""
     found = [
-        _member(r)
+        r.derive(_member)
         for r in app.resources
         if r.desired_known and not r.hook and r.desired_state not in (None, "", "null")
     ]

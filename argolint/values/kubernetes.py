@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 from argolint.values.decoding import kind_of
+from argolint.values.memo import by_identity
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -144,9 +145,13 @@ class PodReference:
     by: Literal["environment", "volume", "pull", "pod"] = "pod"
 
 
-def reads(obj: Object | None) -> Iterator[PodReference]:
+@by_identity(64)
+def reads(obj: Object | None) -> tuple[PodReference, ...]:
     """All references of this object's pods: Secrets, ConfigMaps, claims, classes and the service account."""
-    base, spec = pod_spec(obj)
+    return tuple(_reads(*pod_spec(obj)))
+
+
+def _reads(base: str, spec: Object) -> Iterator[PodReference]:
     for at, container in _containers(base, spec, "initContainers", "containers", "ephemeralContainers"):
         yield from _environment(at, container, starts=f"{base}/ephemeralContainers/" not in at)
     for index, volume in enumerate(items(spec, "volumes")):

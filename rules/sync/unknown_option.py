@@ -28,7 +28,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
@@ -80,7 +80,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
     for resource in app.resources:
-        marked = resource.desired_known and resource.mentions(_OWN_WORD, "desired")
+        marked = resource.desired_known and resource.derive(_has_own_word)
         if marked and resource.desired is not None:
             yield resource.id, resource.desired
     for manifest in app.evidence.get(Want("manifests")) or ():
@@ -92,6 +92,10 @@ def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
             if managed is not None:
                 break
         yield managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster), manifest
+
+
+def _has_own_word(resource: Resource) -> bool:
+    return resource.mentions(_DOMAIN, "desired") and resource.mentions(_OWN_WORD, "desired")
 
 
 def _application_faults(app: App) -> Iterator[Fault]:
