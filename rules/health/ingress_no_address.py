@@ -188,7 +188,7 @@ def _controller_of(ingress: Resource, named: str) -> Object | None:
     for entry in load(__package__, "ingress_controllers.yaml"):
         read = any(note.startswith(entry.get("annotation", "")) for note in notes) or not entry.get("annotation")
         if entry["match"] in named.lower() and read:
-            return entry  # type: ignore[no-any-return]
+            return entry  # type: ignore[no-any-return]  # an entry of the knowledge file
     return None
 
 
