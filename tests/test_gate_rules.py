@@ -320,6 +320,25 @@ FAULTY = {
         {"web/deployment.yaml": [deployment("web", volumeMounts=[{"name": "cache", "mountPath": "/cache"}])]},
         (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
     ),
+    "a port name that no container has": Case(
+        {
+            "web/deployment.yaml": [
+                deployment(
+                    "web",
+                    ports=[{"name": "http", "containerPort": 8080}],
+                    readinessProbe={"httpGet": {"path": "/", "port": "admin"}},
+                )
+            ]
+        },
+        (
+            (
+                "probe-fails",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/readinessProbe/httpGet/port",
+            ),
+        ),
+    ),
     "a quantity in bytes": Case(
         {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1GB"}})]},
         (("sync-failed", "error", "web", "/spec/template/spec/containers/0/resources/limits/memory"),),
