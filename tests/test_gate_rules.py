@@ -81,6 +81,37 @@ SCALER = made(
         ],
     },
 )
+TIDES = made(
+    "CustomResourceDefinition",
+    "tides.sea.example",
+    "apiextensions.k8s.io/v1",
+    spec={
+        "group": "sea.example",
+        "names": {"kind": "Tide", "plural": "tides"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "height": {"type": "integer"},
+                                    "way": {"type": "string", "enum": ["in", "out"]},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+)
 BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
 BASE = {
     **{f"{name}/deployment.yaml": [deployment(name)] for name in ("web", "cart", "admin")},
@@ -338,6 +369,23 @@ FAULTY = {
                 "/spec/template/spec/containers/0/readinessProbe/httpGet/port",
             ),
         ),
+    ),
+    "another content of a ConfigMap that is marked immutable": Case(
+        {"web/fixed.yaml": [{**made("ConfigMap", "fixed", data={"a": "2"}), "immutable": True}]},
+        (("immutable-field", "error", "web", "/data"),),
+        base={"web/fixed.yaml": [{**made("ConfigMap", "fixed", data={"a": "1"}), "immutable": True}]},
+    ),
+    "a custom resource that its definition refuses": Case(
+        {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": "small", "way": "round"})]},
+        (("sync-failed", "error", "web", "/spec/height"),),
+        base={
+            "web/crd.yaml": [TIDES],
+            "web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 1, "way": "in"})],
+        },
+    ),
+    "a ConfigMap for client-side apply that is too long": Case(
+        {"web/long.yaml": [made("ConfigMap", "long", data={"a": "x" * 300_000})]},
+        (("annotation-too-long", "error", "web", "/metadata/annotations"),),
     ),
     "a quantity in bytes": Case(
         {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1GB"}})]},

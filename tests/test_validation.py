@@ -12,9 +12,12 @@ from argolint import MISSING, Change, Object, Resource, ResourceId
 from argolint.plugins import load_rules
 from scripts.validation_cases import FILE, manifest
 
+from .test_advice import application
+
 load_rules()  # gives the package of the rules its name
 from argolint_rules.sync._validation import _refused, coming_refusals, quantity_operations, server_message  # noqa: E402
 
+APP = application({})
 HELD = yaml.load(FILE.read_text(), yaml.CSafeLoader)
 CASES = {f"{number} {case['of']} {json.dumps(case['set'])[:60]}": case for number, case in enumerate(HELD["cases"])}
 LEFT_TO_THE_SERVER = (
@@ -42,7 +45,7 @@ def refusal(obj: Object, live: Object | None = None, *pending: str) -> tuple[str
         desired_known=True,
         live_known=True,
     )
-    found = coming_refusals(one)
+    found = coming_refusals(APP, one)
     return (found[0].pointer, server_message(one, found)) if found else ("", "")
 
 

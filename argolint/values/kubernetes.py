@@ -77,6 +77,36 @@ def group_of(obj: Object) -> str:
     return api_of(obj)[0]
 
 
+def is_custom(group: str) -> bool:
+    """True for the groups of CRDs, Gateway API's among them."""
+    return "." in group and group not in _BUILTIN_GROUPS
+
+
+_BUILTIN_GROUPS = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    )
+)
+
+
 def api_of(obj: Object | None) -> tuple[str, str]:
     """(group, version) of a decoded object; both empty if it has no apiVersion."""
     group, _, version = text_at(obj, "apiVersion").rpartition("/")

@@ -23,8 +23,8 @@ from argolint.application.applied import git_moved, new_in_git, rewritten_on_arr
 from argolint.comparison import rules_of
 from argolint.edits import application_place, ignore_entries, set_field
 from argolint.values import below, enumerated, get, index_of, split_pointer
+from argolint.values.kubernetes import is_custom
 
-from ._defaults import is_custom
 from ._edits import drop_fix, source_place, write_live_fix
 from ._fields import finding, matching_changes, pointers, pointers_text
 from ._grammar import is_hollow_difference

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from argolint import Json, Object, Resource
+from argolint import App, Json, Object, Resource
+from argolint.redaction import excerpt
 from argolint.values import below, dig, get, items, join_pointer, mapping, maps, split_pointer, text_at, texts
-from argolint.values.kubernetes import containers, group_of, pod_spec
+from argolint.values.kubernetes import api_of, containers, is_custom, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
+from ..shared.crds import child_schema, definitions, schema_in
 from ..shared.labels import label_selector, labels_at
+from ._cron import parse
 
 _MOST = 5
 """Most refusals of one object in a message: the API server names all, a reader needs the first."""
@@ -33,6 +36,8 @@ _ENVIRONMENT_NAME = regex(
 _LIKE_A_QUANTITY = regex(r"(?=\D*\d).{1,60}|")
 """Letters alone are zero to the decoder, and a number of a hundred digits is one."""
 _PORT_NAME = regex("(?=[0-9-]*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_LARGEST = 1024 * 1024
+"""Bytes of a ConfigMap's data (core/v1, MaxSecretSize)."""
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _TEMPLATED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
@@ -64,17 +69,18 @@ class Refused(NamedTuple):
         return self.detail or self.sort.lower()
 
 
-def coming_refusals(resource: Resource) -> tuple[Refused, ...]:
+def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
     """The fields that the API server will refuse at the next sync, at most five.
 
-    An object that exists was accepted once, so only what a change in the gate brings is looked at.
+    An object that exists was accepted once, so only what a change in the gate brings is looked at. A custom kind is held against its
+    CustomResourceDefinition, if the application has it or another rule asked for it.
     """
     desired, places = resource.desired, [change.pointer for change in resource.pending]
     if desired is None or not (resource.live is None or places):
         return ()
     coming = (
         one
-        for one in _refused(desired, resource.live)
+        for one in (_refused_custom(app, desired) if is_custom(resource.group) else _refused(desired, resource.live))
         if resource.live is None or any(below(one.pointer, at) or below(at, one.pointer) for at in places)
     )
     return tuple(islice(coming, _MOST))
@@ -89,15 +95,61 @@ def server_message(resource: Resource, refusals: Sequence[Refused]) -> str:
 
 
 def _refused(obj: Object, live: Object | None) -> Iterator[Refused]:
-    group, kind = group_of(obj), str(obj.get("kind"))
-    if "." in group and not group.endswith(".k8s.io"):
-        return  # a custom kind of the same name
+    kind = str(obj.get("kind"))
     yield from _name(obj, kind)
     yield from _labels(labels_at(dig(obj, "metadata")), "/metadata/labels")
     for check in _CHECKS.get(kind, ()):
         yield from check(obj)
     if kind == "PersistentVolumeClaim" and live is not None:
         yield from _shrunk(obj, live)
+
+
+def _refused_custom(app: App, obj: Object) -> Iterator[Refused]:
+    """What each known schema of the kind refuses: those of the live CRD and of the one in Git."""
+    (group, version), kind = api_of(obj), str(obj.get("kind"))
+    sides = [crd for found in definitions(app, group, kind) for crd in (found.desired, found.live) if crd is not None]
+    schemas = [schema for crd in sides if (schema := schema_in(crd, version)) is not None]
+    found = [
+        list(islice(_misfits(obj.get("spec"), dig(schema, "properties", "spec"), "/spec"), 20)) for schema in schemas
+    ]
+    if found:
+        yield from (one for one in found[0] if all(one in others for others in found[1:]))
+
+
+def _misfits(value: Json, schema: Json, at: str) -> Iterator[Refused]:
+    """Values of another type than their field, or none of its enum; what a webhook may still fill in is no fault."""
+    if not isinstance(schema, dict) or value is None or schema.get("x-kubernetes-int-or-string") is True:
+        return
+    wanted, known = text_at(schema, "type"), items(schema, "enum")
+    if wanted in _JSON_TYPES and not _is_of_type(value, wanted):
+        has = next(name for name, types in _JSON_TYPES.items() if isinstance(value, types))
+        yield _invalid(at, has, f"{_path(at)} in body must be of type {wanted}")
+    elif known and value not in known:
+        yield Refused(at, "Unsupported value", f"{_shown(value)}: supported values: {', '.join(map(_shown, known))}")
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _misfits(child, child_schema(schema, key), at + join_pointer(key))
+    elif isinstance(value, list):
+        for number, child in enumerate(value):
+            yield from _misfits(child, dig(schema, "items"), f"{at}/{number}")
+
+
+_JSON_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "object": dict,
+    "array": list,
+}
+
+
+def _is_of_type(value: Json, wanted: str) -> bool:
+    if isinstance(value, bool) or wanted == "boolean":
+        return isinstance(value, bool) and wanted == "boolean"
+    if isinstance(value, float) and wanted == "integer":
+        return value.is_integer()
+    return isinstance(value, _JSON_TYPES[wanted])
 
 
 def _name(obj: Object, kind: str) -> Iterator[Refused]:
@@ -347,13 +399,20 @@ def _subjects(obj: Object) -> Iterator[Refused]:
 def _schedule(obj: Object) -> Iterator[Refused]:
     schedule = text_at(obj, "spec", "schedule")
     fields = len(schedule.split())
-    if schedule and not schedule.startswith("@") and fields != 5 and "TZ=" not in schedule:
+    if not schedule or schedule.startswith("@") or "TZ=" in schedule or parse(schedule) is not None:
+        return
+    if fields == 5:
+        yield _invalid("/spec/schedule", schedule, "a field is out of its range, or no list of numbers")
+    else:
         yield _invalid(
             "/spec/schedule", schedule, f"expected exactly 5 fields, found {fields}: [{' '.join(schedule.split())}]"
         )
 
 
-def _data_keys(obj: Object) -> Iterator[Refused]:
+def _data(obj: Object) -> Iterator[Refused]:
+    texts_of_data = [*mapping(obj, "data").values(), *mapping(obj, "binaryData").values()]
+    if sum(len(text.encode()) for text in texts_of_data if isinstance(text, str)) > _LARGEST:
+        yield Refused("", "Too long", f"must have at most {_LARGEST} bytes")
     for key in mapping(obj, "data"):
         if not _DATA_KEY.fullmatch(key):
             yield _invalid(
@@ -397,14 +456,17 @@ _CHECKS: Mapping[str, tuple[_Check, ...]] = {
     "Service": (_service,),
     "Ingress": (_ingress,),
     "ClusterRoleBinding": (_subjects,),
-    "ConfigMap": (_data_keys,),
+    "ConfigMap": (_data,),
     "PersistentVolumeClaim": (_claim_size,),
 }
 
 
 def _invalid(at: str, value: Json, detail: str) -> Refused:
-    shown = f'"{value}"' if isinstance(value, str) else str(value)
-    return Refused(at, "Invalid value", f"{shown}: {detail}")
+    return Refused(at, "Invalid value", f"{_shown(value)}: {detail}")
+
+
+def _shown(value: Json) -> str:
+    return f'"{excerpt(value, 80)}"' if isinstance(value, str) else str(value)
 
 
 def _too_long(at: str, value: str, most: int) -> Refused:

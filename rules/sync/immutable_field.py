@@ -81,7 +81,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _immutable_fields():
             continue
         if resource.key not in keys:
-            fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource.id, c))
+            fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c))
             change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
             if change is not None and not _is_recreated(resource):
                 yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
@@ -97,12 +97,18 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
     return {(e["group"], e["kind"]): e for e in load(__package__, "immutable.yaml")}
 
 
-def _is_immutable_change(id_: ResourceId, change: Change) -> bool:
-    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in."""
-    entry = _immutable_fields().get((id_.group, id_.kind))
-    if entry is None or change.desired is MISSING or change.live is MISSING:
+def _is_immutable_change(resource: Resource, change: Change) -> bool:
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content."""
+    if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
+        return True
+    entry = _immutable_fields()[resource.group, resource.kind]
+    if change.desired is MISSING or change.live is MISSING:
         return False
     return any(fits(field, change.pointer) for field in entry["fields"])
+
+
+_MARKED = ("/data", "/binaryData", "/immutable")
+"""Fields of a ConfigMap or Secret that `immutable: true` fixes (core/v1)."""
 
 
 def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
@@ -365,7 +371,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
         return
-    if _is_marked_immutable(id_, resource) and settled(app):
+    is_drawn = settled(app) and not (resource and resource.pending)
+    if _is_marked_immutable(id_, resource) and is_drawn:
         yield Fix(
             "Give the content a fixed value: this very revision was synced with another one",
             "manifest",

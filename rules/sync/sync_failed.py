@@ -83,14 +83,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
     """A finding for what the API server will refuse in the object, if this rule answers its message."""
-    refusals = coming_refusals(resource)
+    refusals = coming_refusals(app, resource)
     message = server_message(resource, refusals)
     rule, cause = classify(message)
     if refusals and rule == RULE.id:
         first, known = refusals[0], refusal_match(message)
         says = f"the API server refuses {first.pointer} ({shortened(first.reason, _REASON)})"
         if known and known.entry.knows == "cause":
-            says = f"{known.says}, at {first.pointer}"
+            says = f"{known.says}, at {first.pointer}" if first.pointer else known.says
         yield Finding(
             message=f"The next sync fails at {resource.id}: {says}.",
             at=Location(app.ref, resource.id, first.pointer),
