@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from argolint import App, Edit, Fix, Fleet, Object, Resource, ResourceKey
+from argolint import App, Fleet, Object, Resource, ResourceKey
 from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
@@ -24,19 +24,6 @@ _REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
 """
 LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
-
-
-def annotation_tracking_fix(why: str) -> Fix:
-    return Fix(
-        f"Track by annotation, which {why}",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
-        ),
-        caveat="sync every Application once afterwards",
-    )
 
 
 def is_sync_refused_for(app: App, warning: str) -> bool:

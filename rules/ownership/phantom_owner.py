@@ -34,8 +34,9 @@ from argolint.edits.handover import sync, untrack
 from argolint.values import annotations_of, labels_of, owner_references, text_at
 from argolint.values.kubernetes import group_of, kubectl_name
 
+from ..shared.tracking import annotation_tracking_fix
 from ._installations import installation_id_fix
-from ._tracking import annotation_tracking_fix, is_sync_refused_for, is_tracking, owner_of, warned_resources
+from ._tracking import is_sync_refused_for, is_tracking, owner_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -28,8 +28,9 @@ from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 
+from ..shared.tracking import annotation_tracking_fix
 from ._installations import label_key_fix
-from ._tracking import MACHINE_MADE, annotation_tracking_fix, foreign_release, has_copied_tracking
+from ._tracking import MACHINE_MADE, foreign_release, has_copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:

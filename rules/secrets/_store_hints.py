@@ -59,6 +59,8 @@ def hints(
     yield from lost
     if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
         yield from _cloud_hints(store)
+    if cause in ("auth", "network", "not-found"):
+        yield from _site_hints(store, version)
     yield from _ignored_field_hints(store, version, cause)
     if version_wanted and cause == "not-found":
         yield from _version_hints(store, version_wanted)
@@ -207,6 +209,29 @@ def _cloud_hints(store: stores.Store) -> Iterator[Hint]:
             patch = set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud)
             says = f"the vault of {_store_text(store)} is in {cloud}, its environmentType is {environment}"
             yield Hint(says, _advised("cloud", store, cloud=cloud, patch=patch))
+
+
+def _site_hints(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
+    """An address of the web site in place of that of the API, and one with a slash at its end."""
+    for field, name in load(__package__, "store_fields.yaml")["sites"].get(store.provider, {}).items():
+        url = str(dig(store.manifest, "spec", "provider", store.provider, field) or "")
+        host, bare = _host(url), url.rstrip("/")
+        cut = url != bare and version.at_least("v0.10.3") is False
+        below_host = bare.partition("://")[2].partition("/")[2]
+        if not host or below_host or host.startswith(f"{name}."):
+            to, fault = bare, "ends with a slash, which this operator does not take off" if cut else ""
+        else:
+            to = f"https://{name}.bitwarden.com" if host == "vault.bitwarden.com" else f"{bare}/{name}"
+            fault = "is the address of the web site, not of the API"
+        if host and fault:
+            patch = set_field(store.manifest, f"/spec/provider/{store.provider}/{field}", to)
+            says = f"{field} of {_store_text(store)} {fault}"
+            yield Hint(
+                says,
+                _advised("site", store, to=to, field=field, patch=patch),
+                evidence=f"{field} is {url}",
+                sure=cut or host.startswith("vault.bitwarden."),
+            )
 
 
 def _host(url: str) -> str:

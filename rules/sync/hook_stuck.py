@@ -52,6 +52,7 @@ from ..shared.operations import sync_again_command
 from . import _hooks
 from ._failures import Failed, has_revision_moved, result_failure
 from ._refusals import refusal_fixes
+from ._renewed import renewal_fixes, renewed_dependent
 
 _SELF_RUNNING_KINDS = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
@@ -173,6 +174,9 @@ def _reason(
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
         return f'since {subject} {_hooks.of_one_pod(trouble)}: "{trouble.text}"'
     if awaited.reason == "deletion of":
+        made = renewed_dependent(app, node.uid, _live_object(app, node))
+        if made is not None:
+            return f"whose {made.id.kind} is made again meanwhile"
         finalizers = ", ".join(items(_live_object(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which keeps the finalizer {finalizers}"
     if awaited.reason == "pruning confirmation of":
@@ -312,6 +316,10 @@ def _cause_fixes(
         yield from _hooks.vanished_hook_fixes(id_, manifest, awaited)
         return
     if id_ is None or awaited is None:
+        return
+    made = renewed_dependent(app, node.uid, _live_object(app, node)) if node else None
+    if made is not None:
+        yield from renewal_fixes(app, fleet, id_, made)
         return
     if node is not None and _hooks.is_held(app, node):
         yield from advice(__package__, "hook-stuck/held", {"hook": str(id_), "command": Shell(kubectl_name(id_))}, id_)
