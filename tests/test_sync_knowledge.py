@@ -645,6 +645,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         ),
         (
             TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed signal: killed",
+            "plugin-killed",
+        ),
+        (
+            TARGET
             + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed exit status 2: kaput",
             "plugin-command",
         ),
