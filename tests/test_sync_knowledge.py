@@ -180,6 +180,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {key: {"type": "string"} for key in ("group", "product", "kind", "plural")},
         },
     },
+    "sync/aggregated_apis.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "product", "server"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
+        },
+    },
     "sync/options.yaml": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
