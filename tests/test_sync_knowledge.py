@@ -198,6 +198,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {key: {"type": "string"} for key in ("group", "product", "kind", "plural")},
         },
     },
+    "sync/aggregated_apis.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "product", "server"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
+        },
+    },
     "sync/options.yaml": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
@@ -661,6 +670,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             TARGET
             + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed timeout after 1m30s",
             "plugin-timeout",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed signal: killed",
+            "plugin-killed",
         ),
         (
             TARGET

@@ -257,6 +257,9 @@ def _fixes(
             resource=resource.id,
         )
         return
+    elif resource is not None and group in _served_without_crd():
+        yield from _aggregated_fixes(resource, _served_without_crd()[group])
+        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -282,6 +285,32 @@ def _fixes(
             Edit("json-patch", sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true")),
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
+        )
+
+
+@cache
+def _served_without_crd() -> Mapping[str, Object]:
+    """By API group: who serves a group that has no CRDs."""
+    return {str(entry["group"]): entry for entry in load(__package__, "aggregated_apis.yaml")}
+
+
+def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
+    """Fixes for a kind that no CRD declares: the API of the CRDs behind it, or the API server that serves it."""
+    yield Fix(
+        f"Install {entry['server']}, which serves {resource.group}",
+        "live",
+        resource.id.cluster,
+        Edit("command", f"kubectl get apiservices | grep {sh(resource.group)}"),
+        caveat="no CRD declares these kinds",
+    )
+    if entry.get("instead"):
+        yield Fix(
+            f"Or write apiVersion: {entry['instead']}, whose CRDs {entry['product']} brings",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}]),
+            caveat=str(entry.get("caveat") or ""),
+            resource=resource.id,
         )
 
 

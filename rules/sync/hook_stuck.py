@@ -46,6 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
 from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 
 from ..shared import age, pods
 from ..shared.operations import sync_again_command
@@ -133,6 +134,14 @@ def _is_running(app: App, node: Node) -> bool:
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 
 
+_UNREADY = regex(r"(?:Unhealthy: )?Readiness probe (?:failed|errored)")
+
+
+def _is_unready(trouble: pods.Trouble) -> bool:
+    """Whether its containers run, and only the readiness probe of one fails."""
+    return trouble.verb == "start and fail" and _UNREADY.match(trouble.text) is not None
+
+
 def _is_recent(app: App, node: Node, minutes: int) -> bool:
     """True for an object that a late wave touched only recently: the operation is old, the wait for this object is not."""
     patience, resource = timedelta(minutes=minutes), app.resource(node.id.key)
@@ -172,7 +181,8 @@ def _reason(
         return "which has ended, but keeps Argo CD's own finalizer"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
-        return f'since {subject} {_hooks.of_one_pod(trouble)}: "{trouble.text}"'
+        does = "does not become ready" if _is_unready(trouble) else _hooks.of_one_pod(trouble)
+        return f'since {subject} {does}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         made = renewed_dependent(app, node.uid, _live_object(app, node))
         if made is not None:
@@ -338,14 +348,13 @@ def _cause_fixes(
             caveat="deletes the object",
         )
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
-        pod = trouble.node.id
+        pod, unready = trouble.node.id, _is_unready(trouble)
+        previous = "" if unready else " --previous"
         yield Fix(
-            "Read why its container ended, and repair that",
+            f"Read why its container {'is not ready' if unready else 'ended'}, and repair that",
             "manifest",
             str(id_),
-            Edit(
-                "command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers --previous --tail=50"
-            ),
+            Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
         )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()

@@ -296,6 +296,28 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+_FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
+
+
+def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Fixes for a field of a Service that Git writes as empty, though the API server gives it a value that stays."""
+    live, desired = (resource.live, resource.desired) if resource else (None, None)
+    field = _top_field(pointer) if pointer else ""
+    if resource is None or live is None or desired is None or field not in _FILLED_IN:
+        return
+    fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in ("", None, [], [""]) and get(live, f, None)]
+    if field not in fields:
+        return
+    yield Fix(
+        f"Leave {enumerated(fields, 'field')} out of Git: an empty value asks for another address than the one that is live",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", removals(desired, fields)),
+        caveat="many charts have a value for it; where the sync still fails, write the live address there once",
+        resource=resource.id,
+    )
+
+
 def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
@@ -392,6 +414,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             caveat="a password that is generated at each render belongs in a Secret of your own",
         )
     elif fix_sort == "replace":
+        yield from _leave_out_fixes(resource, pointer)
         yield from _deletion_fixes(app, id_, "replace")
         yield from _take_back_fixes(resource, pointer)
         return
