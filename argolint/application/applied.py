@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.operation import Operation
 from argolint.application.resource import Resource
-from argolint.comparison import compare, managed_fields
-from argolint.comparison.scheme import GROUPS
+from argolint.comparison import compare, managed_fields, syncs_server_side
+from argolint.comparison.scheme import GROUPS, builtin
+from argolint.comparison.three_way import trim
 from argolint.model import MISSING, Change, Json, Object, ResourceKey, Writer
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
@@ -37,6 +38,29 @@ def applied_value(resource: Resource, change: Change) -> Json:
     """The value of the last apply at this place; MISSING if it had none or is not known."""
     found = last_applied(resource)
     return MISSING if found is None else get(found, change.pointer)
+
+
+def shown_with_another(app: App, resource: Resource) -> Mapping[str, str]:
+    """The changes that show only because another one is in the same list, each with that list.
+
+    Argo CD compares a list of a custom resource as a whole, but first takes out of live what last-applied lacks (threeWayMergePatch): a default
+    in a list that is equal otherwise is no difference.
+    """
+    applied = last_applied(resource)
+    server_side = syncs_server_side(app.raw, resource.desired) or "ServerSideDiff=true" in app.compare_options
+    if applied is None or server_side or builtin(applied):
+        return {}
+    seen = trim(applied, resource.normalized)
+    lists = {change.pointer: _outer_list(resource, change.pointer) for change in resource.changes}
+    alone = {c.pointer for c in resource.changes if c.desired is not MISSING or get(seen, c.pointer) is not MISSING}
+    differing = {place for pointer, place in lists.items() if place and pointer in alone}
+    return {pointer: place for pointer, place in lists.items() if pointer not in alone and place in differing}
+
+
+def _outer_list(resource: Resource, pointer: str) -> str:
+    tokens = split_pointer(pointer)
+    places = (join_pointer(*tokens[:depth]) for depth in range(1, len(tokens)))
+    return next((place for place in places if isinstance(get(resource.normalized, place), list)), "")
 
 
 def settled(app: App, resource: Resource | None = None) -> bool:

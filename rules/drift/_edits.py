@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
@@ -97,10 +97,10 @@ def write_live_fix(app: App, resource: Resource, changes: Sequence[Change], titl
         if where is None:
             return None
         _set_value(manifest, where, change.live, operations)
-    removal = drop_fix(app, resource, removed, title)
-    if removal is None:
+    paths = _written_paths(resource, removed)
+    if paths is None:
         return None
-    operations += removal.edit.content
+    operations += removals(manifest, paths)  # of the edited manifest, whose item may hold an added field now
     return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), caveat)
 
 
@@ -172,13 +172,16 @@ def _set_value(
 
 def drop_fix(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit that removes these fields; None if one of them is missing there."""
-    paths: list[str] = []
-    for change in changes:
-        where = manifest_path(resource, change.pointer)
-        if where is None or where[1]:
-            return None
-        paths.append(join_pointer(*where[0]))
-    return removal_fix(app, resource, paths, title, caveat)
+    paths = _written_paths(resource, changes)
+    return None if paths is None else removal_fix(app, resource, paths, title, caveat)
+
+
+def _written_paths(resource: Resource, changes: Iterable[Change]) -> list[str] | None:
+    """Where the manifest has these fields; None if one of them is missing there."""
+    places = [manifest_path(resource, change.pointer) for change in changes]
+    if any(where is None or where[1] for where in places):
+        return None
+    return [join_pointer(*where[0]) for where in places if where]
 
 
 def removal_fix(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:

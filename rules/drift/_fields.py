@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
-from argolint.application.applied import by_argocd
+from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, ResourceKey, Symptom
+from argolint.application.applied import by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
@@ -25,7 +25,19 @@ def matching_changes(
 
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
-    return tuple((r, tuple(c for c in r.changes if not is_phantom_field(r, c))) for r in app.changed)
+    return tuple(
+        (r, tuple(c for c in r.changes if not is_phantom_field(r, c) and c.pointer not in app.derive(_echoes)[r.key]))
+        for r in app.changed
+    )
+
+
+def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
+    """The changes of an object, without those that would vanish with another one of the same list."""
+    return tuple(c for c in resource.changes if c.pointer not in app.derive(_echoes)[resource.key])
+
+
+def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
+    return {resource.key: shown_with_another(app, resource) for resource in app.changed}
 
 
 def finding(
@@ -44,15 +56,22 @@ def finding(
     `fixes` may hold None for edits that cannot be written.
     """
     left = len(changes) - _LINES
+    echoes = app.derive(_echoes).get(resource.key, {})
+    with_them = sorted(
+        p
+        for p, place in echoes.items()
+        if p not in pointers(changes) and any(below(change.pointer, place) for change in changes)
+    )
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
         evidence=(
             *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
+            *((f"shown only while the list differs: {enumerated(with_them)}",) if with_them else ()),
             *evidence,
         ),
-        explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
+        explains=tuple(Symptom.change(resource.id, place) for place in (*pointers(changes), *with_them)),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
     )

@@ -25,7 +25,7 @@ from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._edits import removal_fix, source_place, write_live_fix
-from ._fields import finding, pointers_text
+from ._fields import finding, own_changes, pointers_text
 from ._grammar import is_hollow
 from ._writers import is_sort, known_writer
 
@@ -36,7 +36,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if adopts(app, resource):
             continue
         edits = [
-            edit for edit in (_edit_by_person(resource, change) for change in resource.changes) if edit is not None
+            edit
+            for edit in (_edit_by_person(resource, change) for change in own_changes(app, resource))
+            if edit is not None
         ]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))

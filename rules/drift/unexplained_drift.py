@@ -1,7 +1,8 @@
 """A difference that no other rule explains
 
 What it finds: a symptom without another rule's explanation: a field that Argo CD shows as different, an object that is missing or extra, or an
-application that is OutOfSync without any such object. The finding has the last writer of a field, its time and both values.
+application that is OutOfSync without any such object. The finding has the last writer of a field, its time and both values. Fields that are
+stored as others of the same map, after a conversion or a webhook of the kind, are one finding.
 
 Why it hurts: an application that is never in sync hides the next real difference.
 
@@ -82,6 +83,22 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
+    if not foreign and _is_stored_in_another_form(app, resource, changes):
+        lost = tuple(change for change in changes if change.live is MISSING)
+        places = {change.pointer.rpartition("/")[0] for change in lost}
+        added = tuple(c for c in changes if c.live is not MISSING and c.pointer.rpartition("/")[0] in places)
+        return finding(
+            app,
+            resource,
+            changes,
+            f"The cluster stores {pointers_text(lost)} of {resource.id} in another form, as {pointers_text(added)}, so Git's form never stays.",
+            cause="not-stored",
+            confidence="likely",
+            fixes=(
+                write_live_fix(app, resource, changes, "Write in Git the form that is stored"),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _writer_since_apply(resource) if dropped and not taken_off else ""
@@ -115,6 +132,19 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         if replacer
         else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
+
+
+def _is_stored_in_another_form(app: App, resource: Resource, changes: tuple[Change, ...]) -> bool:
+    """Whether the API server gave fields that Argo CD applied away for others of the same map: a conversion or a webhook of their kind."""
+
+    def above(change: Change) -> str:
+        return change.pointer.rpartition("/")[0]
+
+    lost = [change for change in changes if not_stored(resource, change)]
+    added = [change for change in changes if change.desired is MISSING]
+    if not lost or len(lost) + len(added) != len(changes) or not settled(app, resource):
+        return False
+    return {above(change) for change in lost} <= {above(change) for change in added}
 
 
 def _way_out_fixes(

@@ -26,7 +26,7 @@ from argolint.values.kubernetes import ITEM_NAMES
 
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
 from ._defaults import is_default
-from ._edits import live_order_fix, source_place, webhook_diff_fix, write_live_fix
+from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
 from ._grammar import is_reordered_list
 from ._writers import (
@@ -101,15 +101,18 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
             confidence="likely",
         )
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
+    moving = all(_is_moving_number(change) for change in changes)
+    counted = moving and not unnamed and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
     return finding(
         app,
         resource,
         changes,
         f"{what}, and {end}.",
         fixes=(
+            drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
             _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes)),
             None
-            if unnamed or all(_is_moving_number(c) for c in changes)
+            if unnamed or moving
             else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",

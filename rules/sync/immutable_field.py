@@ -239,6 +239,9 @@ def _top_field(pointer: str) -> str:
 def _pointer(message: str, resource: Resource | None) -> str:
     found = _REFUSED.search(message)
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
+    if tokens == ["spec", "persistentvolumesource"]:  # an inlined struct, which no manifest names
+        sources = [c.pointer for c in (resource.changes if resource else ()) if _is_of_volume_source(c)]
+        return sources[0] if len(sources) == 1 else next(map(_top_field, sources), join_pointer(*tokens))
     if tokens and tokens != ["spec"]:
         return join_pointer(*tokens)
     if written := _field_in_diff(message):
@@ -247,6 +250,25 @@ def _pointer(message: str, resource: Resource | None) -> str:
     may_change = {join_pointer("spec", name) for name in _NAME.findall(others[1])} if others else set()
     tops = (_top_field(change.pointer) for change in (resource.changes if resource else ()))
     return next((t for t in tops if t.startswith("/spec/") and t not in may_change), join_pointer(*tokens))
+
+
+_OTHER_VOLUME_FIELDS = (
+    "capacity",
+    "accessModes",
+    "claimRef",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "mountOptions",
+    "volumeMode",
+    "nodeAffinity",
+    "volumeAttributesClassName",
+)
+"""The fields of a PersistentVolume's spec that are not its source (PersistentVolumeSpec of k8s.io/api core/v1)."""
+
+
+def _is_of_volume_source(change: Change) -> bool:
+    tokens = split_pointer(change.pointer)
+    return len(tokens) > 1 and tokens[0] == "spec" and tokens[1] not in _OTHER_VOLUME_FIELDS
 
 
 def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
