@@ -149,7 +149,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     def derive(self, function: Callable[[Resource], T]) -> T:
         """The function's result for this object, computed once: an application after a fix has the same objects, except those that change.
 
-        It must be pure, and have a name. See App.derive, which computes again after a fix.
+        It must be pure, have a name, and not hold the object: a cycle stays in memory. See App.derive, which computes again after a fix.
         """
         known: dict[Callable[[Resource], Any], Any] = self.__dict__.setdefault("_derived", {})
         if function not in known:

@@ -97,9 +97,9 @@ class Blocked:
 def members(app: App) -> tuple[Member, ...]:
     """The objects that a sync of the application applies; hooks only if the render or their last run shows them."""
     found = [
-        r.derive(_member)
+        Member(r.id, place, False, r)
         for r in app.resources
-        if r.desired_known and not r.hook and r.desired_state not in (None, "", "null")
+        if r.desired_known and not r.hook and r.desired_state not in (None, "", "null") and (place := r.derive(_place))
     ]
     rendered = app.evidence.get(Want("manifests"))
     if rendered is None:
@@ -107,14 +107,14 @@ def members(app: App) -> tuple[Member, ...]:
     for manifest in rendered or ():
         if is_hook(manifest) and phases_of(manifest):
             found.append(_hook(app, manifest))
-    return tuple(member for member in found if member is not None and member.place.phase < SYNC_FAIL)
+    return tuple(member for member in found if member.place.phase < SYNC_FAIL)
 
 
-def _member(resource: Resource) -> Member | None:
-    """The resource as a member. Most manifests have no sync annotation, and are not decoded."""
+def _place(resource: Resource) -> Place | None:
+    """When a sync applies the object, if it does. Most manifests have no sync annotation, and are not decoded."""
     if not any(resource.mentions(mark, "desired") for mark in MARKS):
-        return Member(resource.id, Place(SYNC, 0), False, resource)
-    return Member(resource.id, place_of(resource.desired), False, resource) if phases_of(resource.desired) else None
+        return Place(SYNC, 0)
+    return place_of(resource.desired) if phases_of(resource.desired) else None
 
 
 def _hook(app: App, manifest: Object) -> Member:
