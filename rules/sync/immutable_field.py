@@ -415,8 +415,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
         return
-    is_drawn = settled(app) and not (resource and resource.pending)
-    if _is_marked_immutable(id_, resource) and is_drawn:
+    is_regenerated = settled(app) and not (resource and resource.pending)
+    if _is_marked_immutable(id_, resource) and is_regenerated:
         yield Fix(
             "Give the content a fixed value: this very revision was synced with another one",
             "manifest",
