@@ -368,98 +368,111 @@ def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Obje
 
 
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """The ways of the kind, as immutable.yaml has them."""
     if id_ is None:
         return
-    where, desired = str(id_), resource.desired if resource else None
-    fix_sort = str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    hook = _hook_manifest(app, id_, resource)
-    if fix_sort == "hook" and hook is not None:
-        command = f"kubectl delete {kubectl_name(id_)}"
-        yield Fix(
-            "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
-            "manifest",
-            where,
-            Edit("yaml", annotations_yaml(delete_before_operations(hook))),
-            caveat=f"delete the one that is left over once: `{command}`",
-            resource=id_,
-        )
-        return
-    if fix_sort == "hook":
-        yield Fix(
-            "Make it a hook, which is deleted before each run",
-            "manifest",
-            where,
-            Edit("yaml", annotations_yaml(sync_hook_operations(desired))),
-            caveat="; ".join(("it then runs at each sync", *(hook_warnings(app, resource) if resource else ()))),
-            resource=id_,
-        )
-    if fix_sort == "orphan":
-        yield Fix(
-            "Delete the object without its pods, then sync",
-            "live",
-            where,
-            Edit(
-                "command",
-                f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
-            ),
-            caveat="claims that exist keep their size and class: change them one by one",
-        )
-        yield from _take_back_fixes(resource, pointer)
-        return
-    if fix_sort == "rename":
-        yield from _restore_fixes(resource, pointer)
-        yield Fix(
-            "Give the object a new name and move the data, or take the change back",
-            "manifest",
-            where,
-            Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
-        )
-        return
-    is_regenerated = settled(app) and not (resource and resource.pending)
-    if _is_marked_immutable(id_, resource) and is_regenerated:
-        yield Fix(
-            "Give the content a fixed value: this very revision was synced with another one",
-            "manifest",
-            where,
-            Edit(
-                "text",
-                "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD",
-            ),
-        )
-        return
-    if _is_marked_immutable(id_, resource):
-        yield Fix(
-            "Give it a new name with each new content, and name that where it is read",
-            "manifest",
-            where,
-            Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
-            caveat="a password that is generated at each render belongs in a Secret of your own",
-        )
-    elif fix_sort == "replace":
-        yield from _leave_out_fixes(resource, pointer)
-        yield from _deletion_fixes(app, id_, "replace")
-        yield from _take_back_fixes(resource, pointer)
-        return
-    elif fix_sort == "unknown":  # an operator's object may hold data that is lost with it
-        yield next(_restore_fixes(resource, pointer), None) or Fix(
-            "Take the change back",
-            "manifest",
-            where,
-            Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
-        )
-    forced = sync_option_operations(desired, "Replace=true", "Force=true")
-    if not forced:
-        return
-    yield Fix(
-        "Let Argo CD replace the object by force",
-        "manifest",
-        where,
-        Edit("yaml", annotations_yaml(forced)),
-        caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
-        + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
-        resource=id_,
-        effects=("restarts", "deletes"),
+    desired = resource.desired if resource else None
+    marked, hook = _is_marked_immutable(id_, resource), _hook_manifest(app, id_, resource)
+    match str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown"):
+        case "hook" if hook is not None:
+            yield _hook_policy_fix(id_, hook)
+            return
+        case "hook":
+            yield _hook_fix(app, id_, resource)
+        case "orphan":
+            yield _orphan_fix(app, id_)
+            yield from _take_back_fixes(resource, pointer)
+            return
+        case "rename":
+            yield from _restore_fixes(resource, pointer)
+            title = "Give the object a new name and move the data, or take the change back"
+            yield _restore_by_hand_fix(id_, title, pointer)
+            return
+        case _ if marked and settled(app) and not (resource and resource.pending):
+            yield _text_fix(
+                id_, "Give the content a fixed value: this very revision was synced with another one", _NEW_EACH_TIME
+            )
+            return
+        case _ if marked:
+            yield _new_name_fix(id_)
+        case "replace":
+            yield from _leave_out_fixes(resource, pointer)
+            yield from _deletion_fixes(app, id_, "replace")
+            yield from _take_back_fixes(resource, pointer)
+            return
+        case "unknown":  # an operator's object may hold data that is lost with it
+            by_hand = _restore_by_hand_fix(id_, "Take the change back", pointer)
+            yield next(_restore_fixes(resource, pointer), by_hand)
+    yield from _force_fixes(id_, desired)
+
+
+_NEW_EACH_TIME = (
+    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD"
+)
+
+
+def _text_fix(id_: ResourceId, title: str, text: str, caveat: str = "") -> Fix:
+    return Fix(title, "manifest", str(id_), Edit("text", text), caveat=caveat)
+
+
+def _restore_by_hand_fix(id_: ResourceId, title: str, pointer: str) -> Fix:
+    return _text_fix(id_, title, f"restore {pointer or 'the field'} of {id_} as it is live")
+
+
+def _new_name_fix(id_: ResourceId) -> Fix:
+    return _text_fix(
+        id_,
+        "Give it a new name with each new content, and name that where it is read",
+        "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does",
+        caveat="a password that is generated at each render belongs in a Secret of your own",
     )
+
+
+def _hook_policy_fix(id_: ResourceId, hook: Object) -> Fix:
+    return Fix(
+        "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
+        "manifest",
+        str(id_),
+        Edit("yaml", annotations_yaml(delete_before_operations(hook))),
+        caveat=f"delete the one that is left over once: `kubectl delete {kubectl_name(id_)}`",
+        resource=id_,
+    )
+
+
+def _hook_fix(app: App, id_: ResourceId, resource: Resource | None) -> Fix:
+    return Fix(
+        "Make it a hook, which is deleted before each run",
+        "manifest",
+        str(id_),
+        Edit("yaml", annotations_yaml(sync_hook_operations(resource.desired if resource else None))),
+        caveat="; ".join(("it then runs at each sync", *(hook_warnings(app, resource) if resource else ()))),
+        resource=id_,
+    )
+
+
+def _orphan_fix(app: App, id_: ResourceId) -> Fix:
+    return Fix(
+        "Delete the object without its pods, then sync",
+        "live",
+        str(id_),
+        Edit("command", f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}"),
+        caveat="claims that exist keep their size and class: change them one by one",
+    )
+
+
+def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
+    forced = sync_option_operations(desired, "Replace=true", "Force=true")
+    if forced:
+        yield Fix(
+            "Let Argo CD replace the object by force",
+            "manifest",
+            str(id_),
+            Edit("yaml", annotations_yaml(forced)),
+            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+            + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
+            resource=id_,
+            effects=("restarts", "deletes"),
+        )
 
 
 def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
