@@ -11,7 +11,7 @@ from argolint.edits.advice import advice
 from argolint.model import Object, Want
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, KnownObject, by_name, mentioned_objects
+from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects, own_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
 from argolint.values import leaves, maps, text_at
@@ -68,7 +68,7 @@ def _objects_needed(complaint: Complaint) -> Iterator[tuple[KnownObject, str]]:
 
 
 def _makers_of(complaint: Complaint, secret: str) -> Iterator[KnownObject]:
-    for known in complaint.app.derive(by_name).get(secret, ()):
+    for known in own_objects(complaint.app, secret):
         if known.how == "makes" and known.id.namespace == complaint.namespace:
             yield known
 
