@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
+from argolint.edits import handover
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
@@ -418,6 +419,9 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "command": Shell(kubectl_name(maker.id)),
                 "there": maker.live is not False,
             }
+        elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
+            topic = "missing-hook"
+            facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
         else:
             awaited = app.operation.awaited if app.operation else None
             waits = awaited is not None and awaited.reason == "healthy state of"
@@ -428,6 +432,20 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[3])}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
+    """Whether the last sync made the object as a hook: no comparison misses it, and only a sync makes it again."""
+    operation = app.operation
+    wanted = (kind, namespace, name)
+    return (
+        operation is not None
+        and operation.phase == "Succeeded"
+        and any(
+            r.get("hookType") and (text_at(r, "kind").lower(), r.get("namespace"), r.get("name")) == wanted
+            for r in operation.results
+        )
+    )
 
 
 def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:

@@ -44,6 +44,7 @@ from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
+from argolint.sequence.order import delete_policies, hook_phases
 from argolint.values import age_text, items, sh
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -80,7 +81,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         for child in pods.watched_below(app, node):
             yield Want("events", child.id, child.uid)
         yield from related_wants(_complaint(app, fleet, node, None))
-    if node is not None and awaited.reason == "completion of hook":
+    if node is not None and awaited.reason in ("completion of hook", "deletion of"):
         yield Want("live", node.id)  # hooks are not among the managed objects
 
 
@@ -211,7 +212,8 @@ def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None)
 
 def _live_object(app: App, node: Node) -> Object | None:
     resource = app.resource(node.id.key)
-    return resource.live if resource else None
+    found: Object | None = app.evidence.get(Want("live", node.id))
+    return (resource.live if resource else None) or found
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
@@ -327,10 +329,15 @@ def _cause_fixes(
         return
     if id_ is None or awaited is None:
         return
-    made = renewed_dependent(app, node.uid, _live_object(app, node)) if node else None
+    live = _live_object(app, node) if node else None
+    made = renewed_dependent(app, node.uid, live) if node else None
     if made is not None:
         yield from renewal_fixes(app, fleet, id_, made)
         return
+    if awaited.reason == "deletion of" and _is_kept_hook(live or manifest):
+        yield from advice(
+            __package__, "hook-stuck/kept", {"hook": str(id_), "keeps": id_.kind == "PersistentVolumeClaim"}, id_
+        )
     if node is not None and _hooks.is_held(app, node):
         yield from advice(__package__, "hook-stuck/held", {"hook": str(id_), "command": Shell(kubectl_name(id_))}, id_)
         return
@@ -365,6 +372,19 @@ def _cause_fixes(
             str(id_),
             Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
         )
+
+
+_RUNS = frozenset({"Job", "Pod", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun"})
+
+
+def _is_kept_hook(obj: Object | None) -> bool:
+    """Whether the object is a hook that runs nothing, as a claim or a Secret, and that each sync deletes before it makes it again."""
+    return (
+        bool(hook_phases(obj))
+        and obj is not None
+        and obj.get("kind") not in _RUNS
+        and "BeforeHookCreation" in delete_policies(obj)
+    )
 
 
 def _failed_peer(app: App) -> Failed | None:
