@@ -169,6 +169,15 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             by_hand,
         )
         return
+    if _is_operator(resource) and not refusal:
+        yield Fix(
+            "Remove the finalizer by hand, where the operator that should is this object",
+            "live",
+            str(resource.id),
+            by_hand,
+            caveat="next time delete what it manages first, and the operator after that",
+        )
+        return
     look = entries[0].get("look")
     if look and not refusal:
         title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
@@ -189,6 +198,12 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
         if look
         else "what it should have cleaned up stays behind",
     )
+
+
+def _is_operator(resource: Resource) -> bool:
+    """Whether the object is the workload of an operator, whose pods go with it."""
+    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
+    return resource.kind == "Deployment" and resource.group == "apps" and named
 
 
 def _finalizer_removal(where: str, kind: str, name: str) -> Edit:
