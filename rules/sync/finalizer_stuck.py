@@ -87,7 +87,8 @@ def finalizer_entry(finalizer: str, kind: str) -> Object:
     """The entry of finalizers.yaml for an object of this kind; for an unknown finalizer, a guess by the owner of its domain."""
     entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
-    return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
+    owner = finalizer.partition("/")[0] if "/" in finalizer else kind
+    return found or {"who": f"the controller of {owner}", "waits": "", "by_hand": True}
 
 
 def _finalizer_lines(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(_fixes(resource, finalizers, refusal)),
+        fixes=tuple(_fixes(app, resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
@@ -147,7 +148,7 @@ _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionErr
 _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
-def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
+def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
     entries = [finalizer_entry(f, resource.kind) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
@@ -179,6 +180,22 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
         )
         return
     look = entries[0].get("look")
+    gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
+    if gone and not refusal and "." in resource.group:
+        yield Fix(
+            f"Remove the finalizer by hand: {gone.id}, which may be its operator, is deleted already",
+            "live",
+            str(resource.id),
+            by_hand,
+            caveat="what the operator should have cleaned up stays behind; next time delete it last",
+        )
+        yield Fix(
+            "Or apply the operator again until the deletion is done, where it has to clean up outside of the cluster",
+            "operator",
+            str(resource.id),
+            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
+        )
+        return
     if look and not refusal:
         title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
     else:
