@@ -235,6 +235,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         *known,
         *(f"pods/missing{more}" for more in ("", "-hook", "-key", "-made")),
         "pods/constraint",
+        "pods/policy",
         "pods/security",
         "pods/long-name",
         "pods/refused",

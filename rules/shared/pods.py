@@ -160,6 +160,7 @@ def _claim_trouble(app: App, node: Node) -> Trouble | None:
     return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
 
 
+_POLICY = "PodSecurityPolicy"
 _OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
 """Reasons with another meaning in Events of a custom resource's controller."""
 
@@ -188,6 +189,8 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
             cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod or image
             said = cut(_most_specific(texts, cause) or message or text)
+            if _POLICY in text and _POLICY not in said:
+                said = f"{_POLICY}: {said}"
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
@@ -473,6 +476,8 @@ def _topic(trouble: Trouble) -> str:
 
 
 def _unknown_topic(text: str) -> str:
+    if text.startswith(_POLICY):
+        return "policy"
     if _CONSTRAINT.search(text):
         return "constraint"
     if _SECURITY.search(text):
@@ -488,7 +493,7 @@ def _unknown_topic(text: str) -> str:
 
 _LONG_LABEL = regex(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
 _CONSTRAINT = regex(
-    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount"
+    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount|: must be in the ranges: \["
 )
 """What OpenShift's constraints say; the head of their long sentence may be cut."""
 _NO_PROGRAM = regex(r"exec: .{1,300}?: (?:executable file not found|no such file or directory)")

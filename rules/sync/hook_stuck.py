@@ -44,8 +44,9 @@ from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
+from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, sh
+from argolint.values import age_text, dig, items, sh
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -114,6 +115,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         why = f"which is {child.health.status or 'without health'} itself"
     else:
         why = _reason(app, awaited, node, trouble, None if trouble else sidecar, running=running)
+        if trouble is None and _rests_by_own_check(app, fleet, node):
+            why = why.replace("which is", "which a health check of Argo CD's settings calls", 1)
     finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar, running=running)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
@@ -199,6 +202,16 @@ def _reason(
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
     why = f': "{node.health.message}"' if node.health.message else ""
     return f"which is {node.health.status or 'without health'}{why}"
+
+
+def _rests_by_own_check(app: App, fleet: Fleet, node: Node | None) -> bool:
+    """Whether the controller of a custom resource is up to date with it, and a health check of Argo CD's settings calls it Progressing."""
+    live = _live_object(app, node) if node else None
+    if node is None or live is None or node.health.status != "Progressing" or "." not in node.id.group:
+        return False
+    seen, generation = dig(live, "status", "observedGeneration"), dig(live, "metadata", "generation")
+    settled = isinstance(seen, int) and seen == generation
+    return settled and fleet.derive(has_own_check, node.id.group, node.id.kind)
 
 
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
@@ -364,10 +377,13 @@ def _cause_fixes(
             Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
         )
     else:
+        if _rests_by_own_check(app, fleet, node):
+            facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
+            yield from advice(__package__, "hook-stuck/own-check", facts)
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
         where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
         yield Fix(
-            f"Remove what stops {id_.kind} {id_.name}",
+            f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
             "live",
             str(id_),
             Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
