@@ -388,10 +388,10 @@ def _listed(r: Mapping[str, Json], managed: Mapping[str, Json]) -> dict[str, Jso
 
 
 def _any(r: Mapping[str, Json]) -> Object:
-    found: Any = r.get("desired") or r.get("live")
+    found: Object | None = r.get("desired") or r.get("live")
     if not found:
         raise ValueError("a resource of a fixture needs `desired` or `live`")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _of_name(events: Json, name: str) -> list[Json]:

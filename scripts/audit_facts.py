@@ -21,6 +21,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +95,18 @@ def external_secrets(directory: str) -> Iterator[str]:
         for key in ("from", "until", "fix"):
             if row.get(key) and row[key] not in releases:
                 yield f"bug {row['id']}: {key} {row[key]} is no release"
+    for row in chain.from_iterable(known["rules/secrets/advice.yaml"].values()):
+        if (needed := (row.get("needs") or {}).get("external-secrets")) and needed not in releases:
+            yield f"advice {row['title']}: it needs {needed}, which is no release"
+    for name in ("rules/secrets/provider_advice.yaml", "rules/secrets/template_functions.yaml"):
+        for since in set(re.findall(r"\[(v[\d.]+)\+: |: (v[\d.]+)$", (ROOT / name).read_text(), re.M)):
+            if "".join(since) not in releases:
+                yield f"{name}: {''.join(since)} is no release"
 
 
 _FILES = (
     "argolint/relations/operator_versions.yaml",
-    *(f"rules/secrets/{name}.yaml" for name in ("store_fields", "api_defaults", "version_bugs")),
+    *(f"rules/secrets/{name}.yaml" for name in ("store_fields", "api_defaults", "version_bugs", "advice")),
 )
 _ABSENT = object()
 

@@ -50,7 +50,10 @@ def pages() -> dict[str, str]:
     }
 
 
-_TABLES = ("argolint.relations", *(f"argolint_rules.{family}" for family in ("health", "secrets", "shared", "sync")))
+_TABLES = (
+    "argolint.relations",
+    *(f"argolint_rules.{family}" for family in ("health", "ownership", "secrets", "shared", "sync")),
+)
 ADVICE_HEAD = "<!-- Made by `make docs` from the tables of advice and the catalogue of messages: change those. -->\n"
 
 

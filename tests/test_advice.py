@@ -175,6 +175,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/no-namespace": {"missing_namespace"},
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
+        "sync-failed/quantity-at": {"at", "patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked", "up"},
     }
@@ -237,6 +238,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/security",
         "pods/long-name",
         "pods/refused",
+        "pods/no-program",
         "pods/pulling",
         "pods/unknown",
     }

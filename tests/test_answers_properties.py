@@ -221,16 +221,25 @@ def test_any_bytes_are_json_or_one_kind_of_error(text: bytes) -> None:
 
 
 @QUICK
-@given(depth=st.integers(1, 3 * MAX_DEPTH), kinds=st.text("[{", min_size=1, max_size=5))
-def test_a_value_is_refused_exactly_when_it_is_nested_too_deeply(depth: int, kinds: str) -> None:
-    signs = [kinds[level % len(kinds)] for level in range(depth)]
+@given(
+    depth=st.integers(2, 3 * MAX_DEPTH),
+    kinds=st.text("[{", min_size=1, max_size=5),
+    beside=st.tuples(*[st.sampled_from(["", "{},", '["]]",{}],']), st.integers(0, 2 * MAX_DEPTH)] * 2),
+)
+def test_a_value_is_refused_exactly_when_it_is_nested_too_deeply(
+    depth: int, kinds: str, beside: tuple[str, int, str, int]
+) -> None:
+    signs = [kinds[level % len(kinds)] for level in range(depth - 1)]
     text = "".join("[" if s == "[" else '{"a":' for s in signs) + "1"
     text += "".join("]" if s == "[" else "}" for s in reversed(signs))
+    before, many, after, more = beside
+    text = f"[{before * many}{text},{after * more}0]"
     if depth <= MAX_DEPTH:
-        assert json_value(text) == json.loads(text)
+        assert json_value(text) == json_value(text.encode()) == json.loads(text)
     else:
-        with pytest.raises(TooDeepError):
-            json_value(text)
+        for spelling in (text, text.encode()):
+            with pytest.raises(TooDeepError):
+                json_value(spelling)
 
 
 @QUICK

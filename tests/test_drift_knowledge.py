@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from argolint_rules.drift._defaults import is_custom, is_kubernetes_default, is_schema_default, replaces_zero
+from argolint_rules.drift._defaults import is_kubernetes_default, is_schema_default, replaces_zero
 from argolint_rules.drift._grammar import is_hollow, is_same_duration, is_same_quantity
 from argolint_rules.drift._writers import known_writer
 
 from argolint import MISSING, Change, Resource, ResourceId, Writer
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import is_custom
 
 
 @pytest.mark.parametrize(

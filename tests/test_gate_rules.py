@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from argolint.engine.plan import ChosenRule, Plan
-from argolint.gate.change import Change
+from argolint.engine.servers import Source
+from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
@@ -80,6 +81,37 @@ SCALER = made(
         ],
     },
 )
+TIDES = made(
+    "CustomResourceDefinition",
+    "tides.sea.example",
+    "apiextensions.k8s.io/v1",
+    spec={
+        "group": "sea.example",
+        "names": {"kind": "Tide", "plural": "tides"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "height": {"type": "integer"},
+                                    "way": {"type": "string", "enum": ["in", "out"]},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+)
 BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
 BASE = {
     **{f"{name}/deployment.yaml": [deployment(name)] for name in ("web", "cart", "admin")},
@@ -119,6 +151,10 @@ class Case:
     more: Mapping[str, Manifest] = field(default_factory=dict)
 
 
+def verdict_on(server: GitServer) -> Verdict:
+    return judge([Source("", server)], GatedChange(REPO, "feature"), PLAN)[0]
+
+
 def run(case: Case, folder: Path) -> Verdict:
     def text(documents: list[Manifest] | None) -> str | None:
         return None if documents is None else "---\n".join(json.dumps(d) + "\n" for d in documents)
@@ -130,7 +166,7 @@ def run(case: Case, folder: Path) -> Verdict:
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
-    return judge(server, Change(REPO, "feature"), PLAN)
+    return verdict_on(server)
 
 
 HARMLESS = {
@@ -303,6 +339,62 @@ FAULTY = {
         },
         (("immutable-field", "error", "web", "/spec/selector"),),
     ),
+    "a request above its limit": Case(
+        {
+            "web/deployment.yaml": [
+                deployment("web", resources={"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}})
+            ]
+        },
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/resources/requests"),),
+    ),
+    "a mount without its volume": Case(
+        {"web/deployment.yaml": [deployment("web", volumeMounts=[{"name": "cache", "mountPath": "/cache"}])]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
+    ),
+    "a port name that no container has": Case(
+        {
+            "web/deployment.yaml": [
+                deployment(
+                    "web",
+                    ports=[{"name": "http", "containerPort": 8080}],
+                    readinessProbe={"httpGet": {"path": "/", "port": "admin"}},
+                )
+            ]
+        },
+        (
+            (
+                "probe-fails",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/readinessProbe/httpGet/port",
+            ),
+        ),
+    ),
+    "another content of a ConfigMap that is marked immutable": Case(
+        {"web/fixed.yaml": [{**made("ConfigMap", "fixed", data={"a": "2"}), "immutable": True}]},
+        (("immutable-field", "error", "web", "/data"),),
+        base={"web/fixed.yaml": [{**made("ConfigMap", "fixed", data={"a": "1"}), "immutable": True}]},
+    ),
+    "a custom resource that its definition refuses": Case(
+        {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": "small", "way": "round"})]},
+        (("sync-failed", "error", "web", "/spec/height"),),
+        base={
+            "web/crd.yaml": [TIDES],
+            "web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 1, "way": "in"})],
+        },
+    ),
+    "a ConfigMap for client-side apply that is too long": Case(
+        {"web/long.yaml": [made("ConfigMap", "long", data={"a": "x" * 300_000})]},
+        (("annotation-too-long", "error", "web", "/metadata/annotations"),),
+    ),
+    "a quantity in bytes": Case(
+        {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1GB"}})]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/resources/limits/memory"),),
+    ),
+    "a name that no object may have": Case(
+        {"web/more.yaml": [made("ConfigMap", "Web_More", data={})]},
+        (("sync-failed", "error", "web", "/metadata/name"),),
+    ),
     "an ignore rule that loses its object": Case(
         {"web/deployment.yaml": [deployment("web2", envFrom=[{"configMapRef": {"name": "web-config"}}])]},
         (("ignore-rule-dead", "warning", "web", "/spec/replicas"),),
@@ -377,7 +469,7 @@ def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path:
     server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
     git(tmp_path, "switch", "--create", "feature", "--quiet")
     commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
-    verdict = judge(server, Change(REPO, "feature"), PLAN)
+    verdict = verdict_on(server)
     assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
 
 

@@ -15,7 +15,7 @@ from argolint.application.app import app_from_list
 from argolint.application.application_sets import Controller, owned_applications
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.engine.load import read_fleet
-from argolint.gate.change import Pair
+from argolint.gate.change import ManifestPair
 from argolint.gate.generated import generated_change
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.appset_templates import NotEvaluatedError, fill
@@ -151,7 +151,7 @@ def fleet(live: Mapping[str, Any], *names: str) -> Fleet:
 
 def of(live: Any, edit: Any, *names: str, policy: str | None = "") -> tuple[list[str], list[str], list[str], list[str]]:
     """Names that go and that come, notes, and why something is not known."""
-    made = generated_change(fleet(live, *names), [Pair(live, edit)], (), None, lambda: Controller(policy))
+    made = generated_change(fleet(live, *names), [ManifestPair(live, edit)], (), None, lambda: Controller(policy))
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.gone), [m["metadata"]["name"] for m in made.new], list(made.notes), why
 
@@ -200,7 +200,9 @@ def projects(policy: str, **more: Any) -> tuple[list[str], list[str], list[str]]
     edit = listed("ledger", "web", **more)
     edit["spec"]["template"]["spec"]["project"] = "{{folder}}"
     known = fleet(listed("ledger", "web", **more), "ledger", "web")
-    made = generated_change(known, [Pair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy))
+    made = generated_change(
+        known, [ManifestPair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy)
+    )
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.edited), made.notes, why
 
@@ -213,7 +215,9 @@ def test_an_edited_template_reaches_only_what_the_policy_lets_it_change() -> Non
     assert patched[2][0] == "the set has a templatePatch, so what it makes of ledger is not known"
     own = {"list": {"elements": [{"folder": "web"}], "template": {"spec": {"project": "other"}}}}
     edit = a_set(own, name="{{folder}}", folder="{{folder}}")
-    made = generated_change(fleet(listed("web"), "web"), [Pair(listed("web"), edit)], (), None, lambda: Controller(""))
+    made = generated_change(
+        fleet(listed("web"), "web"), [ManifestPair(listed("web"), edit)], (), None, lambda: Controller("")
+    )
     assert [after["spec"]["project"] for _, after in made.edited.values()] == ["other"]
 
 
@@ -271,11 +275,13 @@ def test_a_set_that_its_parent_removes_takes_its_applications_along(
     live = listed("web")
     live["metadata"]["finalizers"] = finalizers
     made = generated_change(
-        fleet(live, "web"), [Pair(live, None)], [Pair(live, None)], None, lambda: Controller(policy)
+        fleet(live, "web"), [ManifestPair(live, None)], [ManifestPair(live, None)], None, lambda: Controller(policy)
     )
     assert [(r.name, by.removed, by.is_certain) for r, by in made.gone.items()] == [("web", True, surely)]
     live["metadata"]["annotations"] = {"argocd.argoproj.io/sync-options": "Prune=false"}
-    assert not generated_change(fleet(live, "web"), [], [Pair(live, None)], None, lambda: Controller(policy)).gone
+    assert not generated_change(
+        fleet(live, "web"), [], [ManifestPair(live, None)], None, lambda: Controller(policy)
+    ).gone
 
 
 @pytest.mark.parametrize(

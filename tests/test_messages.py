@@ -144,7 +144,7 @@ def test_a_long_message_is_tried_against_few_patterns() -> None:
 
 def test_wrappers_have_their_shape() -> None:
     held = load("argolint.messages", "wrappers.yaml")
-    assert set(held) == {"before", "through", "remarks", "stages"}
+    assert set(held) == {"before", "through", "remarks", "stages", "weaker"}
     assert all(set(stage) == {"name", "match"} for stage in held["stages"])
 
 

@@ -71,3 +71,36 @@ apps:
         ["Upgrade External Secrets to v0.16, which serves both, then write apiVersion: external-secrets.io/v1"],
         ["Write apiVersion: external-secrets.io/v1"],
     ]
+
+
+def test_advice_that_the_operator_is_too_old_for_is_for_after_its_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "operator.yaml"
+    secret = "{apiVersion: external-secrets.io/v1beta1, kind: ExternalSecret, metadata: {name: a, namespace: shop}, spec: {refreshInterval: '0', secretStoreRef: {name: s}}}"
+    offered = []
+    for images in (
+        "[]",
+        '["ghcr.io/external-secrets/external-secrets:v0.15.1"]',
+        '["ghcr.io/external-secrets/external-secrets:v0.16.1"]',
+    ):
+        path.write_text(
+            f"""
+about: what the operator knows
+apps:
+- name: operator
+  status: {{summary: {{images: {images}}}}}
+  resources: []
+- name: shop
+  resources:
+  - desired: &s {secret}
+    live: *s
+"""
+        )
+        found = testing.check(testing.load_fixture(path), list(load_rules().values())).findings
+        fix = next(f.fixes[-1] for f in found if f.rule == "external-secret-refresh-disabled")
+        offered.append((fix.title.partition(":")[0], fix.edit.kind, fix.caveat))
+    say = "Say that it changes with the manifest only, and let force-sync work"
+    assert offered == [
+        (say, "json-patch", "needs External Secrets v0.16.0 or later"),
+        ("After an upgrade of External Secrets to v0.16.0 or later", "text", ""),
+        (say, "json-patch", ""),
+    ]

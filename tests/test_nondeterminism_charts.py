@@ -292,10 +292,14 @@ def judged(chart: Mapping[str, Any], version: str) -> Iterator[Row]:
 
 
 def _only_kept(item: Mapping[str, Any]) -> bool:
-    """A hook Secret without before-hook-creation stays as it was made: no fault."""
+    """A hook Secret with another delete policy than before-hook-creation stays as it was made: no fault. Without any, that is the default."""
     secrets = item.get("secrets") or ()
     hooks = [s.get("helm_hook") or "" for s in secrets]
-    return bool(secrets) and all(h and "before-hook-creation" not in h for h in hooks) and not item.get("checksums")
+    return (
+        bool(secrets)
+        and all("delete-policy" in h and "before-hook-creation" not in h for h in hooks)
+        and not item.get("checksums")
+    )
 
 
 def _alone(chart: Mapping[str, Any]) -> bool:

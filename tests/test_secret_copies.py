@@ -38,7 +38,7 @@ def copies() -> tuple[tuple[str, tuple[str, ...]], ...]:
                 for line in commands(fix):
                     if " get secret " in line and "| jq " in line:
                         words = line.split()
-                        keys = json.loads("[" + line.partition("IN(")[2].partition(")")[0] + "]")
+                        keys = json.loads("[" + line.partition("[")[2].partition("]")[0] + "]")
                         found[line] = (words[2], words[5], *keys)
     return tuple(found.items())
 

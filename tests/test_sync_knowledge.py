@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from argolint import messages, testing
 from argolint.application.operation import Operation
-from argolint.model import EditKind, FixTarget, ResourceId
+from argolint.model import EditKind, Effect, FixTarget, ResourceId
 from argolint.plugins import load_rules
 from argolint.redaction import excerpt
 from argolint.values.knowledge import parse
@@ -56,17 +56,20 @@ ADVICE = {
                 "content": {"type": ["string", "array"], "minLength": 1, "minItems": 1},
                 "caveat": REGEX,
                 "safe": {"type": "boolean"},
+                "effects": {"type": "array", "items": {"enum": list(get_args(Effect))}},
                 "of_object": {"type": "boolean"},
                 "needs": {
                     "type": "object",
-                    "propertyNames": {"enum": ["argocd", "kubernetes"]},
-                    "additionalProperties": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"},
+                    "properties": {"external-secrets": {"type": "string", "pattern": "^v[0-9]+\\.[0-9]+\\.[0-9]+$"}},
+                    "propertyNames": {"enum": ["argocd", "kubernetes", "external-secrets"]},
+                    "patternProperties": {"^(argocd|kubernetes)$": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"}},
                 },
             },
         },
     },
 }
 SCHEMAS: dict[str, dict[str, Any]] = {
+    "ownership/advice.yaml": ADVICE,
     "secrets/advice.yaml": ADVICE,
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
@@ -77,7 +80,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "type": "object",
             "required": ["match", "name", "setting"],
             "additionalProperties": False,
-            "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
+            "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
         },
     },
     "shared/removed_apis.yaml": {
@@ -153,7 +156,22 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "sync/fields.yaml": {
         "type": "object",
-        "properties": {"since": {"type": "object", "additionalProperties": {"type": "string", "pattern": r"^1\.\d+$"}}},
+        "properties": {
+            "since": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["field", "kinds", "release", "source"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "field": {"type": "string"},
+                        "kinds": {"type": "array", "items": {"type": "string"}},
+                        "release": {"type": "string", "pattern": r"^1\.\d+$"},
+                        "source": {"type": "string", "pattern": r"^[A-Za-z0-9]+ \(beta in 1\.\d+\)$"},
+                    },
+                },
+            }
+        },
         "additionalProperties": {"type": "array", "items": {"type": "string"}},
     },
     "../argolint/relations/makers.yaml": {
@@ -178,6 +196,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "required": ["group", "product", "kind", "plural"],
             "additionalProperties": False,
             "properties": {key: {"type": "string"} for key in ("group", "product", "kind", "plural")},
+        },
+    },
+    "sync/aggregated_apis.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "product", "server"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
         },
     },
     "sync/options.yaml": {
@@ -206,6 +233,7 @@ def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
     files = {f"{p.parent.name}/{p.name}" for f in ("sync", "health", "shared") for p in (RULES / f).glob("*.yaml")}
     assert files - {"shared/charts.yaml", "health/traffic.yaml"} == set(SCHEMAS) - {
         "../argolint/relations/makers.yaml",
+        "ownership/advice.yaml",
         "secrets/advice.yaml",
     }  # the charts have tests of their own
 
@@ -617,7 +645,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             BUILD
             + 'no resource matches strategic merge patch "Deployment.v1.apps/web.[noNs]": no matches for Id Deployment.v1.apps/web.[noNs]; failed to find unique target for patch Deployment.v1.apps/web.[noNs]',
-            "kustomize-target",
+            "kustomize-target-bare",
         ),
         (
             BUILD + "trouble configuring builtin HelmChartInflationGenerator with config: must specify --enable-helm",
@@ -642,6 +670,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             TARGET
             + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed timeout after 1m30s",
             "plugin-timeout",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed signal: killed",
+            "plugin-killed",
         ),
         (
             TARGET

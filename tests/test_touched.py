@@ -15,7 +15,7 @@ from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.errors import UsageError
 from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, candidate_files, candidates, usual_base
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.declared import declared
 from argolint.gate.delta import Delta, Edited
 from argolint.gate.generated import unseen_set_notes
@@ -374,7 +374,7 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
     for name, target in links.items():
         (clone / name).symlink_to(target)
     commit(clone, files)
-    change = Change(REPO, "feature", "main", Git(clone))
+    change = GatedChange(REPO, "feature", "main", Git(clone))
     made = application_edits(written(change, "main"), fleet(WEB))
     told = [*made.notes, *(f.error for f in made.failures)]
     assert len(told) == len(notes)
@@ -386,7 +386,7 @@ def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None
     commit(clone, {})
     git(clone, "branch", "--force", "main")
     commit(clone, {"docs/new.txt": NEW_APP})
-    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(GatedChange(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert made.notes == (NOT_RENDERED,)
 
 
@@ -396,7 +396,7 @@ def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) ->
     (clone / "kept.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     git(clone, "add", "new.yaml", "kept.yaml")
     git(clone, "commit", "--message", "elsewhere")
-    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(GatedChange(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert [f.error.partition(", ")[0] for f in made.failures] == [
         "kept.yaml is kept in Git LFS",
         "new.yaml leads into a submodule",
@@ -408,7 +408,7 @@ def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) ->
 def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -> None:
     one, other = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
     commit(clone, {"web.yaml": "---\n".join((one, other)[::order])})
-    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(GatedChange(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert [f.error for f in made.failures] == [
         "Application argocd/web: the change holds several manifests of it that differ, and only one of them is judged"
     ]
@@ -417,7 +417,7 @@ def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
-    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(GatedChange(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert len(made.notes) == 1
     assert "apps/1.yaml and 2 more files were not read" in failure.error
@@ -443,7 +443,7 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
     assert read(below, changed_paths(clone), clone) == ("part",)
-    made = application_edits(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    made = application_edits(written(GatedChange(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert failure.error == (
         "part is another version of a submodule, whose files are not read, so Applications in it are not judged"

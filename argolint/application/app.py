@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from argolint.application.entry import Entry
 from argolint.application.operation import Condition, Event, Operation
@@ -57,11 +57,15 @@ class App:
             object.__setattr__(self, "entry", Entry(self.entry))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
-        """The function's result for this application and these arguments (for example the fleet), computed once for all rules. It must be pure, and have a name."""
+        """The function's result for this application and these arguments (for example the fleet), computed once for all rules.
+
+        It must be pure, and have a name.
+        """
         key = (function, *arguments)
         if key not in self._derived:
             self._derived[key] = function(self, *arguments)
-        return cast("T", self._derived[key])
+        made: T = self._derived[key]
+        return made
 
     @property
     def raw(self) -> Object:

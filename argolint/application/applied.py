@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.operation import Operation
 from argolint.application.resource import Resource
-from argolint.comparison import compare, managed_fields
-from argolint.comparison.scheme import GROUPS
+from argolint.comparison import compare, managed_fields, syncs_server_side
+from argolint.comparison.scheme import GROUPS, builtin
+from argolint.comparison.three_way import trim
 from argolint.model import MISSING, Change, Json, Object, ResourceKey, Writer
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
@@ -39,6 +40,29 @@ def applied_value(resource: Resource, change: Change) -> Json:
     return MISSING if found is None else get(found, change.pointer)
 
 
+def shown_with_another(app: App, resource: Resource) -> Mapping[str, str]:
+    """The changes that show only because another one is in the same list, each with that list.
+
+    Argo CD compares a list of a custom resource as a whole, but first takes out of live what last-applied lacks (threeWayMergePatch): a default
+    in a list that is equal otherwise is no difference.
+    """
+    applied = last_applied(resource)
+    server_side = syncs_server_side(app.raw, resource.desired) or "ServerSideDiff=true" in app.compare_options
+    if applied is None or server_side or builtin(applied):
+        return {}
+    seen = trim(applied, resource.normalized)
+    lists = {change.pointer: _outer_list(resource, change.pointer) for change in resource.changes}
+    alone = {c.pointer for c in resource.changes if c.desired is not MISSING or get(seen, c.pointer) is not MISSING}
+    differing = {place for pointer, place in lists.items() if place and pointer in alone}
+    return {pointer: place for pointer, place in lists.items() if pointer not in alone and place in differing}
+
+
+def _outer_list(resource: Resource, pointer: str) -> str:
+    tokens = split_pointer(pointer)
+    places = (join_pointer(*tokens[:depth]) for depth in range(1, len(tokens)))
+    return next((place for place in places if isinstance(get(resource.normalized, place), list)), "")
+
+
 def settled(app: App, resource: Resource | None = None) -> bool:
     """True if the revision that Argo CD compares with, and its parameters, were synced: by the last operation, or according to history
     (which has only complete and successful syncs). With a `resource`, only this object must have been synced.
@@ -58,7 +82,10 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
 
 
 def _has_synced(operation: Operation, resource: ResourceKey | None) -> bool:
-    """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run. Self-heal also selects objects, but after a complete sync of the same revision."""
+    """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run.
+
+    Self-heal also selects objects, but after a complete sync of the same revision.
+    """
     if dig(operation.raw, "operation", "sync", "dryRun"):
         return False
     picked = maps(operation.raw, "operation", "sync", "resources")
@@ -122,8 +149,9 @@ def not_stored(resource: Resource, change: Change) -> bool:
 
 
 def renamed(app: App, resource: Resource, old: Change) -> Change | None:
-    """The only other field of the same map that the same apply stored with the value of this one, which live lacks: a webhook or a conversion gave
-    it that name. Flags and numbers are equal by chance, so only texts, maps and lists count.
+    """The field under which a webhook or a conversion stored the value of this one, which live lacks; None if no field is certain.
+
+    It is in the same map, and no other field there has the value. Only texts, maps and lists count: flags and numbers are equal by chance.
     """
     if not isinstance(old.desired, str | dict | list) or not old.desired or old.masked or not lacks(resource, old):
         return None
@@ -145,7 +173,7 @@ def lacks(resource: Resource, change: Change) -> bool:
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
-    """True if only Git, or the Application's own parameters, have changed: live still has the last applied value, or the API server's value for an apply without the new one."""
+    """True if only Git, or the Application's own parameters, have changed: live still has what the last apply sent, or what the server set without it."""
     if adopts(app, resource):
         return True
     if not (change.writer is None or by_argocd(change.writer)):

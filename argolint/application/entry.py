@@ -26,7 +26,10 @@ _NOTHING: Mapping[str, bytes] = {}
 
 
 class Entry:
-    """`raw`: the Application; `brief`: the same, possibly without `status.operationState` and `status.history`."""
+    """One Application of the list, decoded as far as it was needed.
+
+    `raw`: the whole Application; `brief`: the same, possibly without `status.operationState` and `status.history`.
+    """
 
     __slots__ = ("_later", "_rows", "brief")
 
@@ -75,7 +78,7 @@ class Entry:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self.raw == other.raw
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equal by content, which may be decoded later
 
 
 def entry_of(text: bytes) -> Entry | None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
@@ -91,7 +91,8 @@ class Fleet:
         key = (function, *arguments)
         if key not in self._derived:
             self._derived[key] = function(self, *arguments)
-        return cast("T", self._derived[key])
+        made: T = self._derived[key]
+        return made
 
     @cached_property
     def by_ref(self) -> Mapping[AppRef, App]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Annotated, Literal, TypeVar, overload
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 import msgspec
 from msgspec import structs
@@ -145,6 +145,17 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     created_at: datetime | None = None
     pending: tuple[Change, ...] = ()
     answered: tuple[str, ...] = ()
+
+    def derive(self, function: Callable[[Resource], T]) -> T:
+        """The function's result for this object, computed once: an application after a fix has the same objects, except those that change.
+
+        It must be pure, have a name, and not hold the object: a cycle stays in memory. See App.derive, which computes again after a fix.
+        """
+        known: dict[Callable[[Resource], Any], Any] = self.__dict__.setdefault("_derived", {})
+        if function not in known:
+            known[function] = function(self)
+        made: T = known[function]
+        return made
 
     @cached_property
     def key(self) -> ResourceKey:

@@ -23,11 +23,16 @@ class Tracking:
     instance   `name`, or `<namespace>_<name>` for an application outside the control plane
     by         the annotation or label that has it
     own        False if a tracking-id names another object: copied metadata, which Argo CD ignores
+    group, kind, namespace, name   the object that a tracking-id names
     """
 
     instance: str
     by: str
     own: bool = True
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
 
     @property
     def shown(self) -> str:
@@ -54,4 +59,4 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     identity = (group_of(live), live.get("kind"), metadata.get("name"))
     # a cluster-scoped object has the namespace of its application's destination
     own = (group, kind, name) == identity and metadata.get("namespace") in (None, "", namespace)
-    return Tracking(parts[0], TRACKING_ID, own)
+    return Tracking(parts[0], TRACKING_ID, own, group, kind, namespace, name)

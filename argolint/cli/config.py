@@ -65,18 +65,19 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     if only_check:
         return _check(opts)
     broken: UsageError | None = None
-    counts = Trusted(Loaded(Config()))
+    configured = Trusted(Loaded(Config()))
     try:
-        counts = trusted.read(opts.named)
-        run = prepare(
-            opts, counts=counts, settings=False
-        )  # errors of the user's settings get a line of their own below
+        configured = trusted.read(opts.named)
+        # errors of the user's settings get a line of their own below
+        run = prepare(opts, configured=configured, settings=False)
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
-        counts = Trusted(Loaded(Config()))
-        run = prepare(replace(opts, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False)
-    loaded = counts.loaded
+        configured = Trusted(Loaded(Config()))
+        run = prepare(
+            replace(opts, select=(), ignore=(), outputs=(), min_severity=None), configured=configured, settings=False
+        )
+    loaded = configured.loaded
     in_force = {
         "select": opts.select or loaded.config.select,
         "ignore": opts.ignore or loaded.config.deselect,
@@ -85,7 +86,7 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
         "baseline": opts.baseline or loaded.config.baseline,
     }
     click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
-    for remark in counts.remarks:
+    for remark in configured.remarks:
         click.echo(f"{'change':16} {without_secrets(remark)}")
     for option, key in _KEYS.items():
         source = _FROM.get(ctx.get_parameter_source(option) or ParameterSource.DEFAULT, "flag")
@@ -115,14 +116,14 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
 def _check(opts: CommandOptions) -> int:
     """Print each setting that this argolint does not know, such as a removed rule; 2 if there is one, else 0."""
     problems: list[tuple[str, str]] = []
-    counts = Trusted(Loaded(Config()))
+    configured = Trusted(Loaded(Config()))
     with _noted(problems):
-        counts = trusted.read(opts.named)
-        prepare(opts, counts=counts)
+        configured = trusted.read(opts.named)
+        prepare(opts, configured=configured)
     with _noted(problems):
         read_settings(os.environ, Path.home())
     known = load_rules()
-    gone = Counter(a.rule for a in (counts.baseline.findings if counts.baseline else ()) if a.rule not in known)
+    gone = Counter(a.rule for a in (configured.baseline.findings if configured.baseline else ()) if a.rule not in known)
     for rule, number in sorted(gone.items()):
         of = f"{number} finding{'s' * (number > 1)}"
         problems.append(
@@ -134,7 +135,7 @@ def _check(opts: CommandOptions) -> int:
     for message, hint in problems:
         report(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
     if not problems:
-        click.echo(f"{counts.loaded.file or 'no configuration'}: all of it is read")
+        click.echo(f"{configured.loaded.file or 'no configuration'}: all of it is read")
     return 2 if problems else 0
 
 

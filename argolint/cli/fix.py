@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document
 from argolint.reports.causes import with_causes, worst_first
-from argolint.reports.document import Report, ReportedApp, ReportedResource
+from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.reports.formats.fixes import MASKED, is_masked
@@ -87,92 +87,128 @@ from argolint.values.decoding import json_value
 @rule_options
 @run_options
 @look_options
-def command(
-    apps: tuple[str, ...],
-    saved: Path | None,
-    alternative: int,
-    safe_only: bool,
-    targets: tuple[str, ...],
-    dry_run: bool,
-    force: bool,
-    unverified: tuple[str, ...],
-    branch: str | None,
-    page: Path | None,
-    output: str,
-    **options: Any,
-) -> int:
+def command(apps: tuple[str, ...], **options: Any) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
     --write writes verified or safe fixes of errors and warnings, and with --unverified others, too. Fixes of infos, and of faults that
     someone stated on purpose (a suspended CronJob), are written if --select names their rule. APP is NAME or NAMESPACE/NAME and may have
     globs. Exit codes: 0 every fix with a place was written, 1 a file did not accept its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
+    asked = _Asked(**{name: options.pop(name) for name in _Asked.__dataclass_fields__})
     opts = CommandOptions(**options)
-    if (dry_run or force or unverified or branch) and not targets:
-        raise UsageError(
-            "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
-        )
-    if page and not branch:
-        raise UsageError("--pull-request belongs to --branch", "name the branch: --branch NAME")
-    fix_opening.require_free(page)
-    if force and branch:
-        raise UsageError("--branch commits on top of what is committed", "leave out --force")
-    if opts.shard:
-        raise UsageError("fixes are made from whole reports", "leave out --shard")
-    opened = checkout.open_checkouts(targets)
-    checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
-    opened_by: list[fix_opening.Opening] = []
-    made, site = _read(saved, apps, opts, checkouts)
+    _require_consistent(asked, opts)
+    opened = checkout.open_checkouts(asked.targets)
+    checkouts: tuple[Checkout, ...] = branches.at_head(opened, asked.branch) if asked.branch else opened
+    made, site = _read(asked.saved, apps, opts, checkouts)
     findings = worst_first(with_causes(made))
-    choices = [
-        Choice(f, f.fixes[alternative - 1], alternative)
-        for f in findings
-        if len(f.fixes) >= alternative and (f.fixes[alternative - 1].safe or not safe_only)
-    ]
-    style = opts.style
+    choices = list(_choices(findings, asked))
     if not made.complete:
         click.echo(
             f"argolint: incomplete: {len(made.failures)} checks could not be completed, so fixes may be missing",
             err=True,
         )
     if not checkouts:
-        _print(choices, len(findings), style, output)
+        _print(choices, len(findings), opts.style, asked.output)
         return 0
+    written = _written(choices, site, asked, opts)
+    _say_written(written, len(findings), checkouts, asked, opts.style)
+    return int(any(t.outcome.refused or t.group == "unverified" for t in written.entries))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of this command alone."""
+
+    saved: Path | None
+    alternative: int
+    safe_only: bool
+    targets: tuple[str, ...]
+    dry_run: bool
+    force: bool
+    unverified: tuple[str, ...]
+    branch: str | None
+    page: Path | None
+    output: str
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a write did, or with --dry-run would do: one entry for each fix, the new texts of files, and the commands that open pull requests."""
+
+    outcomes: tuple[Outcome, ...]
+    entries: tuple[fix_text.Entry, ...]
+    texts: Mapping[tuple[Checkout, str], str]
+    openings: tuple[fix_opening.Opening, ...] = ()
+
+
+def _require_consistent(asked: _Asked, opts: CommandOptions) -> None:
+    if (asked.dry_run or asked.force or asked.unverified or asked.branch) and not asked.targets:
+        raise UsageError(
+            "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
+        )
+    if asked.page and not asked.branch:
+        raise UsageError("--pull-request belongs to --branch", "name the branch: --branch NAME")
+    fix_opening.require_free(asked.page)
+    if asked.force and asked.branch:
+        raise UsageError("--branch commits on top of what is committed", "leave out --force")
+    if opts.shard:
+        raise UsageError("fixes are made from whole reports", "leave out --shard")
+
+
+def _choices(findings: Iterable[ReportedFinding], asked: _Asked) -> Iterator[Choice]:
+    """The fix of each finding that --alternative and --safe-only choose."""
+    for finding in findings:
+        for fix in finding.fixes[asked.alternative - 1 : asked.alternative]:
+            if fix.safe or not asked.safe_only:
+                yield Choice(finding, fix, asked.alternative)
+
+
+def _written(choices: Sequence[Choice], site: Site, asked: _Asked, opts: CommandOptions) -> _Written:
+    """Write what may be written, to the work trees or to a new branch."""
     rules = load_rules()
-    allowed.require_known(unverified, choices, rules)
-    selected_words = {word for group in opts.select for word in group.replace(",", " ").split()}
-    named = {*selected_words, *unverified, *(c.finding.rule for c in choices if allowed.is_named(c, unverified))}
-    left, choices = allowed.without_known_causes(
-        choices, rules, named, infos="info" in (opts.min_severity, *selected_words)
-    )
-    held, wanted = allowed.split(choices, unverified)
-    if branch:
-        outcomes, texts = _commit_fixes(wanted, site, branch, dry_run=dry_run)
-        opened_by = [] if dry_run else list(_openings(outcomes, branch, page))
+    allowed.require_known(asked.unverified, choices, rules)
+    selected = {word for group in opts.select for word in group.replace(",", " ").split()}
+    named = {*selected, *asked.unverified, *(c.finding.rule for c in choices if allowed.is_named(c, asked.unverified))}
+    infos = "info" in (opts.min_severity, *selected)
+    left, choices = allowed.without_known_causes(choices, rules, named, infos=infos)
+    held, wanted = allowed.split(choices, asked.unverified)
+    openings: tuple[fix_opening.Opening, ...] = ()
+    if asked.branch:
+        outcomes, texts = _commit_fixes(wanted, site, asked.branch, dry_run=asked.dry_run)
+        if not asked.dry_run:
+            openings = tuple(_openings(outcomes, asked.branch, asked.page))
     else:
-        arranged = placement.arrange(wanted, site, dirty=force)
+        arranged = placement.arrange(wanted, site, dirty=asked.force)
         outcomes, texts = arranged.outcomes, arranged.texts
-        if not dry_run:
+        if not asked.dry_run:
             checkout.write(texts)
-    entries = [
-        *(fix_text.Entry(fix_text.group_of(o), o, len(checkouts) > 1) for o in outcomes),
+    many = len(site.checkouts) > 1
+    entries = (
+        *(fix_text.Entry(fix_text.group_of(o), o, many) for o in outcomes),
         *(_unwritten_entry(o) for o in placement.arrange(held, site, dirty=True).outcomes),
         *(fix_text.Entry("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
-    ]
-    if dry_run and output == "text":
-        click.echo("".join(_diffs(texts, checkouts)), nl=False)
-    if output == "json":
-        made_of = {"pull_requests": [one.as_json() for one in opened_by]} if branch else {}
-        click.echo(
-            fix_text.as_json(entries, findings=len(findings), written=not dry_run, branch=branch or "", more=made_of),
-            nl=False,
+    )
+    return _Written(outcomes, entries, texts, openings)
+
+
+def _say_written(written: _Written, findings: int, checkouts: Sequence[Checkout], asked: _Asked, style: Style) -> None:
+    if asked.output == "json":
+        pull_requests = {"pull_requests": [one.as_json() for one in written.openings]} if asked.branch else {}
+        text = fix_text.as_json(
+            written.entries,
+            findings=findings,
+            written=not asked.dry_run,
+            branch=asked.branch or "",
+            more=pull_requests,
         )
+        click.echo(text, nl=False)
     else:
-        click.echo(fix_text.text(entries, style), nl=False, err=dry_run)
-        for one in opened_by:
+        if asked.dry_run:
+            click.echo("".join(_diffs(written.texts, checkouts)), nl=False)
+        click.echo(fix_text.text(written.entries, style), nl=False, err=asked.dry_run)
+        for one in written.openings:
             click.echo("\n".join(("", *one.lines())))
-    click.echo(_summary(outcomes, len(texts), len(findings), dry_run=dry_run, branch=branch), err=True)
-    return int(any(t.outcome.refused or t.group == "unverified" for t in entries))
+    click.echo(_summary(written, findings, asked), err=True)
 
 
 def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) -> None:
@@ -310,14 +346,14 @@ def _count_text(chosen: int, findings: int) -> str:
     return f"fixes for {chosen} of {findings} findings"
 
 
-def _summary(outcomes: Sequence[Outcome], files: int, findings: int, *, dry_run: bool, branch: str | None) -> str:
-    placed = sum(not outcome.why for outcome in outcomes)
-    does = "would change" if dry_run else "changed"
-    after = f"; review with `git log -p {sh(branch)}`" if branch else "; review with `git diff`"
+def _summary(written: _Written, findings: int, asked: _Asked) -> str:
+    placed = sum(not outcome.why for outcome in written.outcomes)
+    does = "would change" if asked.dry_run else "changed"
+    after = f"; review with `git log -p {sh(asked.branch)}`" if asked.branch else "; review with `git diff`"
     return (
-        f"{placed} of {len(outcomes)} fixes placed, {files} files {does}; "
-        + _count_text(len(outcomes), findings)
-        + ("" if dry_run or not files else after)
+        f"{placed} of {len(written.outcomes)} fixes placed, {len(written.texts)} files {does}; "
+        + _count_text(len(written.outcomes), findings)
+        + ("" if asked.dry_run or not written.texts else after)
     )
 
 

@@ -25,22 +25,21 @@ from argolint.cli.options import (
     source_options,
     workers_option,
 )
-from argolint.cli.prepare import prepare
+from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
+from argolint.engine.servers import stats_of
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
 from argolint.gate.branch_wait import USUAL_S, BranchWait
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
-from argolint.gate.several import verdict_of_servers
 from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
-from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.reports import assemble, document, formats
 from argolint.reports.causes import worst_first
@@ -142,65 +141,64 @@ def _judge(files: tuple[Path, ...], opts: CommandOptions) -> int:
             "--helm-render renders from --checkout, in place of --rendered",
             "pass --repo URL, --head REV and --checkout DIR",
         )
+    opts = replace(opts, checkouts=(f"{opts.repo}={opts.checkout}",) if opts.helm_render else ())
+    configured = trusted.read_for_change(opts.named, opts.checkout, opts.base, opts.head, os.environ)
+    run = prepare(replace(opts, render_twice=False), configured=configured)
+    if not files:
+        change = _change(opts, git, run)
+        made, verdict = _gated_report(opts, change, run, configured)
+        return session.publish(_anchored(made, verdict, change), run)
+    held = files_of.read(files, opts.trusted_config or opts.base or trusted.base_of(Path.cwd(), os.environ))
+    if held.empty:
+        click.echo("no Application in the files: nothing was judged", err=True)
+        return 0
+    change = GatedChange("", "files", "live", files=held.written, projects=held.projects)
+    made, verdict = _gated_report(opts, change, run, configured)
+    return session.publish(_in_files(made, verdict, held), run)
+
+
+def _change(opts: CommandOptions, git: Git | None, run: Run) -> GatedChange:
     repo, head = opts.repo or "", opts.head or ""
-    opts = replace(opts, checkouts=(f"{repo}={opts.checkout}",) if opts.helm_render else ())
-    counts = trusted.read_for_change(opts.named, opts.checkout, opts.base, opts.head, os.environ)
-    twice = opts.render_twice
-    run = prepare(replace(opts, render_twice=False), counts=counts)
-    held = files_of.Files()
-    if files:
-        held = files_of.read(files, opts.trusted_config or opts.base or trusted.base_of(Path.cwd(), os.environ))
-        change = Change("", "files", "live", files=held.written, projects=held.projects)
-        if held.empty:
-            click.echo("no Application in the files: nothing was judged", err=True)
-            return 0
-    else:
-        base, folder = opts.base or "", opts.rendered
-        change = Change(
-            *(repo, head, base, git, folder, opts.everything, twice),
-            commit=_commit(git or _own_clone(repo), head),
-            branch_wait=BranchWait(opts.wait, _waiting),
-            local=run.plan.local,
-        )
+    return GatedChange(
+        repo,
+        head,
+        opts.base or "",
+        git=git,
+        rendered=opts.rendered,
+        everything=opts.everything,
+        renders_twice=opts.render_twice,
+        commit=_commit(git or _own_clone(repo), head),
+        branch_wait=BranchWait(opts.wait, _waiting),
+        local=run.plan.local,
+    )
+
+
+def _gated_report(
+    opts: CommandOptions, change: GatedChange, run: Run, configured: trusted.Trusted
+) -> tuple[document.Report, Verdict]:
+    """The report of a judged change, not yet with places in files, and the verdict that it was made of."""
     sources, remarks = sources_of(opts)
     clock = Clock()
+    verdict, more = judge(sources, change, run.plan)
+    suppressions = once_merged = replace(run.suppressions, servers={f.server: f.name for f in verdict.fleets})
+    if later := configured.after_merge:
+        once_merged = replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
     transports = [source.transport for source in sources if source.transport is not None]
-    if sources[0].name:
-        verdict, more = verdict_of_servers(sources, change, run.plan)
-        remarks = (*remarks, *more)
-    else:
-        verdict = judge(transports[0], change, run.plan)
-    later = counts.after_merge
-    suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
-    once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
+    of_fleets = [
+        f"{fleet.name}: {remark}" if fleet.name else remark for fleet in verdict.fleets for remark in fleet.remarks
+    ]
     built = assemble.build(
-        verdict.outcome(suppressions, once_merged or suppressions),
+        verdict.outcome(suppressions, once_merged),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        stats=Stats(
-            sum(t.stats.requests for t in transports),
-            sum(t.stats.bytes for t in transports),
-            clock.seconds,
-            sum(t.stats.slowed for t in transports) or msgspec.UNSET,
-        ),
+        stats=stats_of(transports, clock.seconds),
         tool_version=__version__,
-        remarks=(
-            *remarks,
-            *(
-                f"{fleet.name}: {remark}" if fleet.name else remark
-                for fleet in verdict.fleets
-                for remark in fleet.remarks
-            ),
-            *counts.remarks,
-        ),
+        remarks=(*remarks, *more, *of_fleets, *configured.remarks),
     )
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
-    if files:
-        return session.publish(_in_files(made, verdict, held), run)
-    return session.publish(_anchored(made, verdict, change), run)
+    return undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails))), verdict
 
 
 def _in_files(made: document.Report, verdict: Verdict, held: files_of.Files) -> document.Report:
@@ -237,7 +235,7 @@ def _fails(made: document.Report, fail_on: str, *, allow_incomplete: bool) -> st
     return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
-def _anchored(made: document.Report, verdict: Verdict, change: Change) -> document.Report:
+def _anchored(made: document.Report, verdict: Verdict, change: GatedChange) -> document.Report:
     """The report with file and line, from the named clone or the clone of the working directory."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:

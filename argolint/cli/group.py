@@ -58,7 +58,8 @@ class _Lazy(click.Group):
             from argolint.cli import complete
 
             return complete.command(cmd_name)
-        return importlib.import_module(COMMANDS[cmd_name][0]).command  # type: ignore[no-any-return]
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

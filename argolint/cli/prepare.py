@@ -28,25 +28,6 @@ from argolint.sources.local_renders import LocalRenders
 from argolint.suppression import suppress
 
 
-def pacing(opts: CommandOptions, own: Limits = NONE) -> Pacing:
-    """The request limits for a server: from the options, within the user's settings and the server's `own` limits.
-
-    Requests to a server run in parallel; a snapshot on disk gains nothing from it.
-    """
-    limits = read_settings(os.environ, Path.home()).limits if opts.connection else NONE
-    return Pacing(wanted_workers(opts), rate=opts.rate).within(limits, own)
-
-
-def wanted_workers(opts: CommandOptions) -> int:
-    """The requests in flight that the options ask for, before any limit."""
-    return int(opts.workers or (1 if opts.snapshots else 8))
-
-
-def workers(opts: CommandOptions) -> int:
-    """The number of applications to read at a time."""
-    return pacing(opts).workers
-
-
 @dataclass(frozen=True)
 class Run:
     """The inputs of a check, from options, environment and configuration; they were checked before any request."""
@@ -71,9 +52,9 @@ class Run:
 
 
 def prepare(
-    opts: CommandOptions, names: Sequence[str] = (), counts: Trusted | None = None, *, settings: bool = True
+    opts: CommandOptions, names: Sequence[str] = (), configured: Trusted | None = None, *, settings: bool = True
 ) -> Run:
-    """Read the configuration (unless given) and choose rules and outputs. UsageError for the first error.
+    """Read the configuration (unless `configured` has it) and choose rules and outputs. UsageError for the first error.
 
     Without `settings` the knowledge pack of the user's settings is not read.
     """
@@ -81,8 +62,8 @@ def prepare(
 
     if settings:
         take_settings()
-    counts = trusted.read(opts.named) if counts is None else counts
-    loaded = counts.loaded
+    configured = trusted.read(opts.named) if configured is None else configured
+    loaded = configured.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
@@ -100,7 +81,7 @@ def prepare(
     selection = Selection(tuple(names), opts.projects, opts.selector, opts.app_namespace, opts.cluster, opts.repo)
     suppressions = suppress.Suppressions(
         loaded.entries,
-        counts.baseline,
+        configured.baseline,
         frozenset(known),
         whole=selection == Selection() and not opts.only,
         severities={c.rule.id: c.severity for c in rules if c.severity},
@@ -128,7 +109,7 @@ def prepare(
         opts.fail_on or wanted.fail_on or "error",
         opts.allow_incomplete,
         selection,
-        counts.remarks,
+        configured.remarks,
         checkouts,
     )
 
@@ -151,3 +132,22 @@ def local_renders(opts: CommandOptions, checkouts: tuple[Checkout, ...]) -> Loca
         checkouts,
         click.get_current_context().with_resource(temporary_folder()),
     )
+
+
+def pacing(opts: CommandOptions, own: Limits = NONE) -> Pacing:
+    """The request limits for a server: from the options, within the user's settings and the server's `own` limits.
+
+    Requests to a server run in parallel; a snapshot on disk gains nothing from it.
+    """
+    limits = read_settings(os.environ, Path.home()).limits if opts.connection else NONE
+    return Pacing(wanted_workers(opts), rate=opts.rate).within(limits, own)
+
+
+def wanted_workers(opts: CommandOptions) -> int:
+    """The requests in flight that the options ask for, before any limit."""
+    return int(opts.workers or (1 if opts.snapshots else 8))
+
+
+def workers(opts: CommandOptions) -> int:
+    """The number of applications to read at a time."""
+    return pacing(opts).workers

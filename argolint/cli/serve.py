@@ -51,7 +51,7 @@ _LEAST_S = 10
 _MAX_TOKEN_BYTES = 10_000
 _GRACE_S = 5.0
 _TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
-_EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
+_EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105  # the same
 
 
 @click.command()

@@ -31,66 +31,11 @@ if TYPE_CHECKING:
     from argolint.reports.history import History  # SQLite: only --state needs it
 
 
-def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
-    """The report with file and line from the checkouts."""
-    if not run.checkouts:
-        return made
-    from argolint.fixes.anchors import anchored
-    from argolint.fixes.site import Site
-
-    apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
-    return anchored(made, Site(run.checkouts, apps))
-
-
-def report_of(part: pipeline.Part, run: Run) -> Report:
-    """The report of a run or of merged shards."""
-    urls = {server.url: server.name for server in part.servers}
-    if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
-        require_servers(run.suppressions.baseline, urls)
-    whole = run.suppressions.whole and part.whole
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
-    costs = part.costs
-    with measured(bool(costs)) as ledger, charged("join"):
-        outcome = pipeline.conclude(part, run.plan.rules, suppressions)
-        made = _built_report(part, outcome)
-    stats = timings.with_costs(part.stats, costs, ledger.costs)
-    ran = (document.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    shown = (
-        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a suppressed finding still counts as one
-    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
-
-
-def _built_report(part: pipeline.Part, outcome: Outcome) -> Report:
-    return assemble.build(
-        outcome,
-        servers=part.servers,
-        started_at=part.started_at,
-        stats=part.stats,
-        tool_version=__version__,
-        remarks=part.remarks,
-    )
-
-
 def check(names: Sequence[str], opts: CommandOptions) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(opts, names)
     with history(opts) as known:
         return _check(opts, run, known)
-
-
-@contextmanager
-def history(opts: CommandOptions) -> Iterator[History | None]:
-    """The file of --state, opened before any request."""
-    if not opts.state:
-        yield None
-        return
-    if opts.shard:
-        raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
-    from argolint.reports.history import opened
-
-    with opened(opts.state) as known:
-        yield known
 
 
 def _check(opts: CommandOptions, run: Run, known: History | None) -> int:
@@ -119,6 +64,79 @@ def _check(opts: CommandOptions, run: Run, known: History | None) -> int:
     return code
 
 
+def _require_shard_file(run: Run) -> None:
+    """UsageError unless the run names a file for its shard: `merge` reads it, so it goes where `-o json` says."""
+    if len(run.outputs) != 1 or run.outputs[0].format != "json":
+        raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
+
+
+def write_shard(part: pipeline.Part, run: Run) -> int:
+    """Write the shard; 3 if it has failures, else 0."""
+    formats.put(run.outputs[0].file, pipeline.to_json(part).decode())
+    incomplete = bool(part.failures) or any(result.failures for result in part.results)
+    return 3 if incomplete and not run.allow_incomplete else 0
+
+
+def report_of(part: pipeline.Part, run: Run) -> Report:
+    """The report of a run or of merged shards."""
+    urls = {server.url: server.name for server in part.servers}
+    if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
+        require_servers(run.suppressions.baseline, urls)
+    whole = run.suppressions.whole and part.whole
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
+    costs = part.costs
+    with measured(bool(costs)) as ledger, charged("join"):
+        outcome = pipeline.conclude(part, run.plan.rules, suppressions)
+        made = _built_report(part, outcome)
+    stats = timings.with_costs(part.stats, costs, ledger.costs)
+    ran = (document.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    # a rule whose findings are hidden is not one without findings: as a metric it would be 0
+    shown = (r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity))
+    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
+
+
+def _built_report(part: pipeline.Part, outcome: Outcome) -> Report:
+    return assemble.build(
+        outcome,
+        servers=part.servers,
+        started_at=part.started_at,
+        stats=part.stats,
+        tool_version=__version__,
+        remarks=part.remarks,
+    )
+
+
+def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
+    """The report with file and line from the checkouts."""
+    if not run.checkouts:
+        return made
+    from argolint.fixes.anchors import anchored
+    from argolint.fixes.site import Site
+
+    apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
+    return anchored(made, Site(run.checkouts, apps))
+
+
+@contextmanager
+def history(opts: CommandOptions) -> Iterator[History | None]:
+    """The file of --state, opened before any request."""
+    if not opts.state:
+        yield None
+        return
+    if opts.shard:
+        raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
+    from argolint.reports.history import opened
+
+    with opened(opts.state) as known:
+        yield known
+
+
+def remember(made: Report, part: pipeline.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. Findings that were not looked for stay as they are. `whole`: see History."""
+    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.alongside}
+    return known.remember(made, looked, whole=whole)
+
+
 def _with_history(made: Report, run: Run, opts: CommandOptions) -> Run:
     """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
     if opts.no_history or run.selection != Selection() or opts.only:
@@ -131,25 +149,6 @@ def _with_history(made: Report, run: Run, opts: CommandOptions) -> Run:
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
     since = whats_new.news_sentence(made, asked, folder, offline=bool(opts.snapshots))
     return replace(run, style=replace(run.style, since=since))
-
-
-def remember(made: Report, part: pipeline.Part, run: Run, known: History, *, whole: bool = True) -> Report:
-    """The report with the ages of its findings. Findings that were not looked for stay as they are. `whole`: see History."""
-    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.alongside}
-    return known.remember(made, looked, whole=whole)
-
-
-def _require_shard_file(run: Run) -> None:
-    """UsageError unless the run names a file for its shard: `merge` reads it, so it goes where `-o json` says."""
-    if len(run.outputs) != 1 or run.outputs[0].format != "json":
-        raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
-
-
-def write_shard(part: pipeline.Part, run: Run) -> int:
-    """Write the shard; 3 if it has failures, else 0."""
-    formats.put(run.outputs[0].file, pipeline.to_json(part).decode())
-    incomplete = bool(part.failures) or any(result.failures for result in part.results)
-    return 3 if incomplete and not run.allow_incomplete else 0
 
 
 def publish(made: Report, run: Run) -> int:

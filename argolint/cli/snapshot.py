@@ -126,9 +126,8 @@ def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Listi
     entries = []
     for one in read:
         source, place = one.source, places[one.source.name].name
-        name = (
-            place if set("/@") & set(source.name) else source.name
-        )  # a context's name may contain characters that an entry must not
+        # a context's name may contain characters that an entry must not
+        name = place if set("/@") & set(source.name) else source.name
         entries.append(
             {"name": name, "snapshot": place} | ({"clusters": dict(source.aliases)} if source.aliases else {})
         )

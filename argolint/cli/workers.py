@@ -33,9 +33,8 @@ def look_of(opts: CommandOptions, source: Source) -> Look | None:
     if dask and count > 1:
         if _by_option("processes") == _by_option("dask"):
             raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
-        count, dask = (
-            (count, None) if _by_option("processes") else (1, dask)
-        )  # an option wins over an environment variable
+        # an option wins over an environment variable
+        count, dask = (count, None) if _by_option("processes") else (1, dask)
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"

@@ -51,7 +51,7 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """How the server marks its objects: settings.trackingMethod (empty is `label`) and settings.appLabelKey."""
+    """How the server marks its objects: settings.trackingMethod (an empty one counts as `label`) and settings.appLabelKey."""
 
     method: str = "annotation"
     label_key: str = "app.kubernetes.io/instance"

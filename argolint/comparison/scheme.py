@@ -162,10 +162,8 @@ def _omitted(field: str, value: Json, parent: str = "") -> bool:
     if isinstance(value, bool | int) and not value:
         return (field in _BY_VALUE and (parent, field) not in _POINTERS) or (parent, field) in _DROPPED_EMPTY
     if value == []:
-        return (field != "rules" or bool(parent)) and (parent, field) != (
-            "spec",
-            "drivers",
-        )  # a Role's own rules are printed
+        # a Role's own rules are printed
+        return (field != "rules" or bool(parent)) and (parent, field) != ("spec", "drivers")
     return value == {} and (_plain_map(field, parent) or (parent, field) in _PRINTED_EMPTY)
 
 
@@ -405,7 +403,7 @@ def _map(node: Mapping[str, Json], field: str) -> Mapping[str, Json]:
 
 
 def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
-    """A strategy with its type and bounds; `only_new`: an explicit type without bounds gets none (StatefulSet)."""
+    """A strategy with its type and bounds. `only_new`: a type that is written without bounds gets none (StatefulSet)."""
     given = strategy if isinstance(strategy, dict) else {}
     found = {"type": "RollingUpdate", **given}
     if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):

@@ -1,9 +1,9 @@
 """Fixes from a table: `advice.yaml` next to the rules of a family has the fixes by topic, root cause first.
 
-An entry has `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
+An entry has `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, `effects`, and::
 
     when, unless   one or more facts: the entry applies if all of them are non-empty, or all empty
-    needs          required versions in addition to those that its content shows: {argocd: '2.13'}
+    needs          required versions in addition to those that its content shows: {argocd: '2.13'}, {external-secrets: v0.7.0}
     holds          the condition for this advice, for people; not needed for a topic of an entry in the catalogue of messages
     of_object      true for a patch of the manifest that `advice` gets, rather than the finding's own
 
@@ -57,6 +57,7 @@ def _fix(entry: Facts, facts: Facts, resource: ResourceId | None) -> Fix:
         Edit(entry["kind"], _content(entry, facts)),
         _filled(entry.get("caveat", ""), facts),
         safe=entry.get("safe", False),
+        effects=tuple(entry.get("effects", ())),
         resource=resource if entry.get("of_object") else None,
         needs=tuple(Need(of, at_least) for of, at_least in (entry.get("needs") or {}).items()),
     )

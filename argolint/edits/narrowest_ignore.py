@@ -48,7 +48,10 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
         where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat=_caveat(app, resource, fields, operations),
-        older=(Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
+        older=(
+            (Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
+            (Edit("json-patch", ignore_entries(app, {**entry, "jsonPointers": joined})), _WRITES_ON),
+        ),
     )
 
 
@@ -179,7 +182,9 @@ def _jq_path(resource: Resource, pointer: str, change: Change | None, items: _It
 
     An item without one is selected by its index, or, if it is plain text that one side lacks, by its value.
     """
-    nodes: list[Json] = [resource.normalized or {}, resource.predicted or {}]
+    compared = resource.normalized or {}
+    ignored_now = get(compared, pointer) is MISSING and get(resource.live or {}, pointer) is not MISSING
+    nodes: list[Json] = [resource.live if ignored_now else compared, resource.predicted or {}]
     one_sided = change is not None and MISSING in (change.live, change.desired)
     tokens = split_pointer(pointer)
     if change is not None and change.live is MISSING and index_of(tokens[-1]) is not None:

@@ -69,7 +69,7 @@ class _FindingIndex:
                     self._about[finding.rule, server, finding.at.resource.key].append(index)
 
     def worst_cause(self, origin: Follows, follower: int) -> int | None:
-        """The cause among the follower's `follows`, as a position; None without one."""
+        """The worst finding that `origin` names, as a position; None without one. `origin`: one of the follower's `follows`."""
         found = [i for i in self._candidates(origin, follower) if self._marks[i] != self._marks[follower]]
         return min(found, key=lambda i: _severity_order(self._findings[i], i), default=None)
 

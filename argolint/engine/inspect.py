@@ -55,7 +55,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[ChosenRule], render: Render 
     kept = list(_reported_again(kept, findings, app, fleet, by_id, failures))
     cache, own = ApplicationCache(), _OwnRule(fleet)
     guard = Guard(app)
-    others = _OtherRules(findings, fleet, rules, failures)
+    others = _OtherRules(findings, own, rules, failures)
     facts = list(_with_trials(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
     proofs: Counter[ResourceId | None] = Counter()
@@ -243,6 +243,7 @@ class _OwnRule:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._seen: dict[object, tuple[int, bool]] = {}
+        self._last: tuple[App, ChosenRule, tuple[Finding, ...]] | None = None
 
     def about(self, finding: Finding, number: int, chosen: ChosenRule) -> Callable[[App], Iterator[Finding]] | None:
         """The check for one fix of the finding; None for a rule that does not look at single applications."""
@@ -254,12 +255,21 @@ class _OwnRule:
         def look(after: App) -> Iterator[Finding]:
             spent, speaks = self._seen.get(kind, (0, False))
             if spent < self._LOOKS:
-                speaks = any(same_fault(other, finding) for other in check(after, self._fleet, chosen.options))
+                found = tuple(check(after, self._fleet, chosen.options))
+                self._last = after, chosen, found
+                speaks = any(same_fault(other, finding) for other in found)
                 self._seen[kind] = spent + _examination_cost(finding, after), speaks
             if speaks:
                 yield finding
 
         return look
+
+    def reported(self, after: App, chosen: ChosenRule) -> Iterable[Finding]:
+        """What any rule finds in that state; the own rule, which was just asked, is not asked again."""
+        if self._last is not None and self._last[0] is after and self._last[1] is chosen:
+            return self._last[2]
+        check = chosen.rule.check
+        return check(after, self._fleet, chosen.options) if check else ()
 
 
 class _OtherRules:
@@ -273,9 +283,9 @@ class _OtherRules:
     """Objects to look at for all fixes; four times as many for the first fix of each kind."""
 
     def __init__(
-        self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[ChosenRule], failures: list[Failure]
+        self, findings: Iterable[Finding], own: _OwnRule, rules: Sequence[ChosenRule], failures: list[Failure]
     ) -> None:
-        self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
+        self._findings, self._own, self._rules, self._failures = findings, own, rules, failures
         self._spent = 0
         self._seen: dict[object, tuple[Finding, ...]] = {}
 
@@ -299,10 +309,8 @@ class _OtherRules:
     def __call__(self, after: App) -> Iterator[Finding]:
         reported: list[tuple[ChosenRule, Finding, bool]] = []
         for chosen in self._rules:
-            if chosen.rule.check is None:
-                continue
             try:
-                found = chosen.rule.check(after, self._fleet, chosen.options)
+                found = self._own.reported(after, chosen)
                 reported += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
             except BaseException as error:  # a rule's crash on the state after a fix becomes a Failure that names it
                 self._failures.append(crash_failure(chosen.rule, after, "verify", error))

@@ -1,4 +1,4 @@
-"""The input of a run and its results: rules with options, one result per application, and the overall outcome."""
+"""The input of a run: the rules with the user's options, which applications to look at, and which requests are allowed."""
 
 from __future__ import annotations
 

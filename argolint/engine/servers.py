@@ -129,7 +129,7 @@ def read_servers(
 def _joined_listings(
     found: Sequence[Listing | _Unread],
 ) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
-    """See load: separates readable Argo CDs from failures, and computes what they share."""
+    """See read_servers: separates readable Argo CDs from failures, and finds the objects that they share."""
     readable = tuple(r for r in found if isinstance(r, Listing))
     unread = tuple(r for r in found if isinstance(r, _Unread))
     if not readable:
@@ -216,7 +216,6 @@ def examine_servers(
         for one, part in zip(read, found, strict=True)
     ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
-    transports = [one.transport for one in read]
     return msgspec.structs.replace(
         parts[0],
         servers=tuple(server for part in parts for server in part.servers),
@@ -224,11 +223,17 @@ def examine_servers(
         results=tuple(results),
         failures=(*failures, *(failure for part in parts for failure in part.failures)),
         remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
-        stats=Stats(
-            sum(t.stats.requests for t in transports),
-            sum(t.stats.bytes for t in transports),
-            slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
-        ),
+        stats=stats_of([one.transport for one in read]),
+    )
+
+
+def stats_of(transports: Sequence[Transport], seconds: float = 0.0) -> Stats:
+    """What the requests to these Argo CDs cost together."""
+    return Stats(
+        sum(t.stats.requests for t in transports),
+        sum(t.stats.bytes for t in transports),
+        seconds,
+        sum(t.stats.slowed for t in transports) or msgspec.UNSET,
     )
 
 
@@ -295,7 +300,6 @@ def _same_server_remarks(read: Sequence[Listing]) -> Iterator[str]:
 
 
 def _with_url(fleet: Fleet, url: str) -> Fleet:
-    """The fleet with another URL."""
     apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
     return replace(fleet, server=url, apps=apps)
 

@@ -1,4 +1,4 @@
-"""Assigns each symptom to the claim of the highest rank, and defines the order of every report."""
+"""Assigns each symptom to the claim of the highest rank."""
 
 from __future__ import annotations
 

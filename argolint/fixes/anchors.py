@@ -287,7 +287,7 @@ def _in_file(pointer: str, obj: Object, rendered: Object | None) -> str:
         )
         value_found: Json = get(obj, join_pointer(*found)) if found else obj
         if isinstance(item, Mapping) and isinstance(value_found, list):
-            token = str(_index(value_found, item, index or 0))  # noqa: PLW2901
+            token = str(_index(value_found, item, index or 0))  # noqa: PLW2901  # the same item in the file
         found.append(token)
     return join_pointer(*found)
 

@@ -22,7 +22,7 @@ from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True)
-class Edit:
+class FileEdit:
     spot: Spot
     operations: tuple[Operation, ...]
     notes: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ def moved_below(operation: Operation, prefix: str) -> Operation:
     return {**operation, **{key: prefix + operation[key] for key in ("path", "from") if key in operation}}
 
 
-def edits_of(choice: Choice, site: Site, *, blanks: bool = False) -> Iterator[Edit]:
+def edits_of(choice: Choice, site: Site, *, blanks: bool = False) -> Iterator[FileEdit]:
     fix = choice.fix
     if fix.edit.kind == "command":
         raise Unplaced("it is a command", "run it as `argolint fix` prints it")
@@ -126,7 +126,7 @@ def _steps_first(fix: ReportedFix) -> tuple[str, ...]:
     return tuple(m[1].rstrip() for m in re.finditer(r"^#[ ]?(.*\S)", str(fix.edit.content), re.MULTILINE))
 
 
-def _application_edits(choice: Choice, site: Site) -> Iterator[Edit]:
+def _application_edits(choice: Choice, site: Site) -> Iterator[FileEdit]:
     fix, finding = choice.fix, choice.finding
     if "ApplicationSet" in fix.where:
         raise Unplaced(
@@ -134,7 +134,7 @@ def _application_edits(choice: Choice, site: Site) -> Iterator[Edit]:
         )
     for app in _apps_named(finding, fix):
         spot, obj, raw = _own_application(app, site)
-        yield Edit(spot, _operations(fix, obj, lists=True), _steps_first(fix), raw)
+        yield FileEdit(spot, _operations(fix, obj, lists=True), _steps_first(fix), raw)
 
 
 def _own_application(app: ReportedApp, site: Site) -> tuple[Spot, Object, Object | None]:
@@ -167,7 +167,7 @@ def _apps_named(finding: ReportedFinding, fix: ReportedFix) -> tuple[ReportedApp
     return named or (finding.app,)
 
 
-def _manifest_edits(choice: Choice, site: Site) -> Iterator[Edit]:
+def _manifest_edits(choice: Choice, site: Site) -> Iterator[FileEdit]:
     fix, finding = choice.fix, choice.finding
     resource = fix.resource or finding.resource
     if resource is None:
@@ -189,7 +189,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[Edit]:
         for operation in operations:
             require_unowned(found, operation["path"])
         seen = site.rendered(app, resource) or locate.at_revision(found, _revision(raw, found, finding))
-        yield Edit(found.spot, operations, (*_steps_first(fix), *found.notes), seen)
+        yield FileEdit(found.spot, operations, (*_steps_first(fix), *found.notes), seen)
         return
     assert left is not None
     raise left
@@ -220,7 +220,7 @@ def _revision(raw: Object, found: Found, finding: ReportedFinding) -> str:
     return str(known or (finding.source.revision if finding.source else ""))
 
 
-def _values_edits(choice: Choice, site: Site) -> Iterator[Edit]:
+def _values_edits(choice: Choice, site: Site) -> Iterator[FileEdit]:
     fix, finding = choice.fix, choice.finding
     raw = application_of(finding.app, finding, site)
     patched = fix.edit.kind == "json-patch"
@@ -237,10 +237,10 @@ def _values_edits(choice: Choice, site: Site) -> Iterator[Edit]:
         if (server, namespace, name) != place_of(finding.app) and reads_values(site.checkouts, other, spot)
     )
     shared = (f"{spot.file} is also read by {', '.join(others)}",) if others else ()
-    yield Edit(spot, _operations(fix, values.content), (*_steps_first(fix), *shared))
+    yield FileEdit(spot, _operations(fix, values.content), (*_steps_first(fix), *shared))
 
 
-def _own_values_edit(choice: Choice, site: Site, values: Values) -> Edit:
+def _own_values_edit(choice: Choice, site: Site, values: Values) -> FileEdit:
     """The edit of values in the Application itself, as a map or as text."""
     app = choice.finding.app
     spot, obj, raw = _own_application(app, site)
@@ -260,10 +260,10 @@ def _own_values_edit(choice: Choice, site: Site, values: Values) -> Edit:
             raise Unplaced(f"the file has no {helm.rpartition('/')[0]}, as the Application has", "change it by hand")
         whole = {"op": "add", "path": helm, "value": {"valuesObject": new}}
         steps = (whole if get(obj, helm) is MISSING else {"op": "add", "path": values.at, "value": new},)
-    return Edit(spot, steps, _steps_first(choice.fix), raw)
+    return FileEdit(spot, steps, _steps_first(choice.fix), raw)
 
 
-_EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[Edit]]] = {
+_EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[FileEdit]]] = {
     "application": _application_edits,
     "manifest": _manifest_edits,
     "helm-values": _values_edits,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from argolint.fixes.kustomize import in_kustomization, kustomization_in
 from argolint.fixes.spot import (
@@ -45,7 +46,7 @@ def application(
     found: list[tuple[Spot, Object]] = []
     templates = []
     for checkout in checkouts:
-        held, unread = checkout.derived("applications", lambda c=checkout: _applications(c))  # type: ignore[misc]
+        held, unread = checkout.derived("applications", partial(_applications, checkout))
         found += [(spot, obj) for spot, obj in held.get(name, ()) if is_named(obj, name, namespace)]
         templates += [file for file in unread if mentions(checkout, file, name)]
     own = [(spot, obj) for spot, obj in found if fits(obj)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.fixes.compose import composed_operations, fitted_operations, without_hollow_fields
-from argolint.fixes.edits import Edit, edits_of, identity, moved_below
+from argolint.fixes.edits import FileEdit, edits_of, identity, moved_below
 from argolint.fixes.site import Choice, Site
 from argolint.fixes.spot import Spot, Unplaced
 from argolint.sources.checkout import Checkout
@@ -63,7 +63,7 @@ class _Placer:
         self._done: dict[tuple[Checkout, str, int], list[tuple[Operation, str]]] = {}
 
     def place(self, choice: Choice) -> Outcome:
-        edits: tuple[Edit, ...] = ()
+        edits: tuple[FileEdit, ...] = ()
         try:
             edits = tuple(edits_of(choice, self.site))
             texts, done, notes = dict(self.texts), {k: list(v) for k, v in self._done.items()}, []
@@ -95,7 +95,7 @@ class _Placer:
 
     def _apply(
         self,
-        edit: Edit,
+        edit: FileEdit,
         choice: Choice,
         texts: dict[tuple[Checkout, str], str],
         done: dict[tuple[Checkout, str, int], list[tuple[Operation, str]]],

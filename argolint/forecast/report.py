@@ -87,7 +87,6 @@ _SEVERITIES = ("error", "warning", "info")
 
 
 def _releases_with_change(row: Row, steps: Mapping[str, Step]) -> str:
-    """The releases of the upgrade that have the change."""
     way = steps[row.product]
     crossed = [since for since in row.since if way.crosses([since])] or row.since[-1:]
     return " or ".join(map(shown, crossed))

@@ -93,7 +93,11 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
 
 
 def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> Step:
-    """The upgrade. If the current version on clusters is unknown, it starts at the oldest: each object shows whether a row applies, and the rest is listed as unknown."""
+    """The upgrade.
+
+    If the current version on clusters is unknown, it starts at the oldest: each object shows whether a row applies, and the rest is listed
+    as unknown.
+    """
     hidden = product.id == OPERATOR or (product.id == "kubernetes" and "clusters" in unread)
     if today or not hidden:
         return step(product, today, wanted)

@@ -1,4 +1,4 @@
-"""Assigns the manifests of a change to Argo CDs if several judge it: an Application does not name its Argo CD."""
+"""Assigns the manifests of a change to the Argo CDs that judge it: an Application does not name its Argo CD."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from argolint.application.fleet import Fleet
 from argolint.application.permissions import refusals
-from argolint.gate.change import Pair, Written
+from argolint.gate.change import ManifestPair, Written
 from argolint.gate.written import NEW, foreign_remark, is_live, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.sources.same_application import whose
@@ -29,10 +29,12 @@ def assignment(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) 
     """Assign the manifests of a change to Argo CDs. `coming`: names of projects that the change adds.
 
     An Application belongs to each Argo CD that has one of this name with the source and destination of the manifest before the change. A
-    new one in named files belongs to the only Argo CD that would accept it.
+    new one in named files belongs to the only Argo CD that would accept it. If one Argo CD judges, all are for it.
     """
-    applications: list[list[Pair]] = [[] for _ in fleets]
-    others: list[list[Pair]] = [[] for _ in fleets]
+    if len(fleets) == 1:
+        return Assignment([found])
+    applications: list[list[ManifestPair]] = [[] for _ in fleets]
+    others: list[list[ManifestPair]] = [[] for _ in fleets]
     made = Assignment([], list(found.notes), list(found.failures))
     for pair in found.applications:
         takers, why = _positions_of_application(pair, fleets, coming, by_files=found.by_files)
@@ -58,7 +60,7 @@ def assignment(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) 
 
 
 def _positions_of_application(
-    pair: Pair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
+    pair: ManifestPair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
     """The positions of the fleets that have it; else the reason why none has, and what to do."""
     live = {
@@ -70,9 +72,8 @@ def _positions_of_application(
         return same, None
     if takers := whose(pair.manifest, {number: app.raw for number, app in live.items()}):
         return takers, None
-    unsaid = (
-        pair.before is None or dig(pair.before, "spec", "destination") is None
-    )  # a patch contains only the fields that it changes
+    # a patch contains only the fields that it changes
+    unsaid = pair.before is None or dig(pair.before, "spec", "destination") is None
     if unsaid and len(live) == 1:
         return tuple(live), None
     if pair.before == pair.after or pair.after is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ManifestPair:
     """A manifest before and after the change, in this file; None if it does not exist on that side."""
 
     before: Object | None
@@ -39,15 +39,15 @@ class Written:
     by_files  the user named the files: unjudged ones are failures, and the rest of the change is unknown
     """
 
-    applications: tuple[Pair, ...] = ()
-    others: tuple[Pair, ...] = ()
+    applications: tuple[ManifestPair, ...] = ()
+    others: tuple[ManifestPair, ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     by_files: bool = False
 
 
 @dataclass(frozen=True)
-class Change:
+class GatedChange:
     """The change to judge. `base` empty: the revision that most applications of the repository follow.
 
     repo        empty: nothing is rendered, and only the manifests of `files` are judged, without those that equal the base's or the
@@ -60,8 +60,8 @@ class Change:
     commit      the commit of `head`, if a clone has it
     branch_wait how long to wait for a head that Argo CD does not know yet
     everything  every application of the repository, whatever the changed files are
-    twice       render head once more, bypassing the cache, to find generated values; no application follows its commit yet, so none
-                uses the new cache entry
+    renders_twice  render head once more, bypassing the cache, to find generated values; no application follows its commit yet,
+                so none uses the new cache entry
     """
 
     repo: str

@@ -10,7 +10,7 @@ from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades, outlives
 from argolint.engine.load import controller, read_application
 from argolint.engine.plan import Plan
-from argolint.gate.change import Change, Pair
+from argolint.gate.change import GatedChange, ManifestPair
 from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
 from argolint.gate.generated import GeneratedChange, Trees, generated_change
@@ -30,7 +30,7 @@ def with_children(
     t: Transport,
     plan: Plan,
     edits: Edits,
-    change: Change,
+    change: GatedChange,
     read: Trees | None = None,
 ) -> tuple[tuple[Touched, ...], GeneratedChange]:
     """The judged applications, plus those whose manifests change because a parent renders them differently at head, a changed file contains
@@ -74,13 +74,13 @@ def with_children(
     return tuple(by_ref[ref] for ref in sorted(by_ref)), sets
 
 
-def _changed_sets(judged: Sequence[Touched]) -> Iterator[Pair]:
+def _changed_sets(judged: Sequence[Touched]) -> Iterator[ManifestPair]:
     """The ApplicationSets that parents render differently at head."""
     for parent in judged:
         change = parent.delta
-        yield from (Pair(e.base, e.head) for e in change.changed.values() if is_set(e.head))
-        yield from (Pair(None, m) for m in change.added.values() if is_set(m))
-        yield from (Pair(m, None) for m in change.removed.values() if is_set(m))
+        yield from (ManifestPair(e.base, e.head) for e in change.changed.values() if is_set(e.head))
+        yield from (ManifestPair(None, m) for m in change.added.values() if is_set(m))
+        yield from (ManifestPair(m, None) for m in change.removed.values() if is_set(m))
 
 
 def _edited_child(
@@ -116,7 +116,7 @@ def _edited_child(
 _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
 
 
-def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset[str]) -> Touched:
+def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str]) -> Touched:
     """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it."""
     raw = {
         **manifest,

@@ -56,7 +56,7 @@ def delta(base: Rendered, head: Rendered) -> Delta:
 
 
 def with_base_values(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
-    """Head with base's value wherever the two cannot be compared: values that each render generates again, values of Secrets, and values that a snapshot masks in base."""
+    """Head with base's value where the two cannot be compared: what each render generates again, values of Secrets, what a snapshot masks."""
     objects = {
         key: _with_base_values_at(obj, base.objects.get(key), masks.get(key, frozenset()))
         for key, obj in head.objects.items()

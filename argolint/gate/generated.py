@@ -17,7 +17,7 @@ from argolint.application.app import App
 from argolint.application.application_sets import Controller, generators, owned_applications, set_namespace
 from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
-from argolint.gate.change import Pair
+from argolint.gate.change import ManifestPair
 from argolint.gate.reads import before_pattern, covered_files
 from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
@@ -97,8 +97,8 @@ class GeneratedChange:
 
 def generated_change(
     fleet: Fleet,
-    written: Sequence[Pair],
-    rendered: Sequence[Pair],
+    written: Sequence[ManifestPair],
+    rendered: Sequence[ManifestPair],
     read: Trees | None,
     controller: Callable[[], Controller],
 ) -> GeneratedChange:
@@ -260,7 +260,9 @@ def _other_names(generated_names: set[str], own: set[str], *, whole: bool) -> st
 
 
 def _record_deleted(found: GeneratedChange, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
-    """Record the Applications deleted with their set. Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
+    """Record the Applications deleted with their set.
+
+    Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
     """
@@ -277,7 +279,6 @@ _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def _record_new_set(found: GeneratedChange, fleet: Fleet, raw: Object, read: Trees | None) -> None:
-    """Record the Applications of a new set."""
     try:
         for one in generated(
             mapping(raw, "spec"), set_namespace(fleet, raw), fleet, read.after if read is not None else None

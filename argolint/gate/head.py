@@ -141,7 +141,6 @@ def _is_owned(live: Object | None, app: App, fleet: Fleet) -> bool:
 
 
 def _pruned_object(resource: Resource) -> Resource:
-    """An object to be pruned."""
     return structs.replace(
         resource,
         status="OutOfSync",

@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.permissions import is_widened, not_permitted
 from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
-from argolint.gate.change import Pair
+from argolint.gate.change import ManifestPair
 from argolint.gate.refused import with_refusals
 from argolint.gate.touched import Touched
 from argolint.gate.written import ref_of
@@ -27,7 +27,7 @@ _OF_NO_SYNC = ("description", "roles", "orphanedResources")
 
 
 def with_projects(
-    judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet, t: Transport, plan: Plan
+    judged: Sequence[Touched], pairs: Iterable[ManifestPair], fleet: Fleet, t: Transport, plan: Plan
 ) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
     """The judged applications, plus those that Argo CD will refuse because of the changed AppProject; and failures for edits that are not judged."""
     found = {j.ref: j for j in judged}
@@ -51,7 +51,7 @@ def with_projects(
 
 
 def _edited_projects(
-    judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet
+    judged: Sequence[Touched], pairs: Iterable[ManifestPair], fleet: Fleet
 ) -> Mapping[str, tuple[Object, Object | None]]:
     """The existing AppProjects that change: as a parent renders them, else as the changed files have them."""
     made = {

@@ -133,7 +133,7 @@ def links_of(git: Git, revision: str) -> Links:
 
 
 def manifest_files(git: Git, revision: str) -> frozenset[str]:
-    """The files that a kustomization of a revision may name, and targets of links that have the name of a manifest: their own names do not show that they hold manifests."""
+    """The files that a kustomization of a revision may name, and targets of links named like a manifest: their own names do not show it."""
 
     def found() -> frozenset[str]:
         tree = git.derived("reads", (revision,), lambda: Tree(git, revision))
@@ -543,7 +543,7 @@ def _strings(node: Any) -> Iterator[str]:
 
 
 def covered_files(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
-    """The changed files that the roots cover: files below a root; a changed link (a path that is no folder in Git) above one; and files that define how git checks out a root."""
+    """The changed files that the roots cover: those below a root, a changed link above one, and those that define how git checks a root out."""
     found: set[str] = set()
     for root in roots:
         if not root:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from argolint.application.fleet import Fleet
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UsageError
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
 from argolint.server import api
@@ -46,7 +46,7 @@ class Renders:
         )
 
 
-def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
+def render(t: Transport, candidate: Candidate, change: GatedChange, base: str, fleet: Fleet) -> Renders:
     """Both renders of one application; AuthError escapes. If head is given, base's render may be missing: its recorded states replace it."""
     app = candidate.app
     if (
@@ -83,7 +83,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
 
 
-def _local_renders(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
+def _local_renders(change: GatedChange, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
     """Both renders from the clone, head twice since that costs the server nothing; None if it is no Helm chart."""
     app, local = candidate.app, change.local
     assert local is not None
@@ -126,7 +126,9 @@ _UNKNOWN_REVISION = regex(
 _POLL_S = (2, 5, 10, 15)
 
 
-def _head_render(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Object, ...] | str | Failure, str]:
+def _head_render(
+    t: Transport, candidate: Candidate, change: GatedChange
+) -> tuple[tuple[Object, ...] | str | Failure, str]:
     """Head's manifests, and the revision of the request: the commit if known, else the name.
 
     Argo CD caches a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name pushed since is unknown, or
@@ -156,7 +158,7 @@ def _address(candidate: Candidate) -> str:
     return str(candidate.sources[0].get("repoURL") or "")
 
 
-def _unknown_failure(candidate: Candidate, change: Change, why: str) -> Failure:
+def _unknown_failure(candidate: Candidate, change: GatedChange, why: str) -> Failure:
     problem = f"Argo CD does not find {change.head} in the repository: {why}"
     return Failure("revision", problem, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref)
 

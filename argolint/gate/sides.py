@@ -5,25 +5,27 @@ candidates → renders of base and head → App and head App → the fleet ahead
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.shared_warnings import SharedWarning, without_warnings
 from argolint.engine.guard import guarded_failures
 from argolint.engine.plan import Plan
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.gate.candidates import Candidate, ReadFiles, candidate_files, candidates, usual_base
-from argolint.gate.change import Change, Written
+from argolint.gate.change import GatedChange, Written
 from argolint.gate.children import with_children
-from argolint.gate.generated import trees, unseen_set_notes
+from argolint.gate.generated import Trees, trees, unseen_set_notes
 from argolint.gate.own_settings import own_settings
 from argolint.gate.projects import with_projects
 from argolint.gate.reads import whole_checkout_files
-from argolint.gate.renders import render
+from argolint.gate.renders import Renders, render
 from argolint.gate.touched import Touched, compared_applications
-from argolint.gate.written import application_edits, written
+from argolint.gate.written import application_edits
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -31,15 +33,15 @@ from argolint.sources.git import Git
 from argolint.values import enumerated, plain, schema
 from argolint.values.kubernetes import group_of
 
+T = TypeVar("T")
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
 _GIVE_IT = "render it, too; --allow-incomplete leaves it out"
+_NEITHER_GIVEN_NOR_READ = "--rendered has nothing of that name, and no clone shows what the change touches"
+_NO_RENDER = "renders neither at base nor at head, which is no failure of this change"
+_REGENERATED_ONLY = "differs only in values that no two renders share, or that follow a Secret's masked data"
 _RENDERS_IN_FLIGHT = 4
 """Most renders at a time: each is a Helm or Kustomize run on the repo-server, and several gates may run at once."""
-
-
-class NoApplicationError(UsageError):
-    """The repository has no application on this Argo CD."""
 
 
 @dataclass(frozen=True)
@@ -59,81 +61,114 @@ class GatedServer:
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
 
 
-def untouched_server(t: Transport, fleet: Fleet) -> GatedServer:
+def untouched_server(listing: Listing) -> GatedServer:
     """An Argo CD that the change leaves as it is."""
-    return GatedServer(t, fleet, fleet)
+    return GatedServer(listing.transport, listing.fleet, listing.fleet)
 
 
-def base_of(fleet: Fleet, change: Change) -> str:
+def base_of(fleet: Fleet, change: GatedChange) -> str:
     """The branch that the change will be merged into: the named one, else the one that most applications of the repository follow."""
     return change.base or usual_base(fleet, change.repo)
 
 
-def gated_server(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> GatedServer:
-    """The sides of a change. Raises NoneHereError if the repository has no application here, UsageError if revisions do not exist.
+def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, own: Written) -> GatedServer | None:
+    """The sides of a change; None if it does not concern this Argo CD. Raises UsageError if revisions do not exist.
 
-    `own`: the manifests of this Argo CD's Applications in the change, if several Argo CDs judge it.
+    `own`: the manifests of this Argo CD's Applications in the change.
     """
     base_name = base_of(fleet, change)
     found, others = candidates(fleet, change.repo, base_name)
-    has_sources = bool(found or others)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
-    if own is None:
-        own = written(change, base_name) if has_sources or change.by_files or base_name else Written()
     edits = application_edits(own, fleet)
-    failures = edits.failures
     if not (found or others or edits.edited or edits.new or change.by_files):
-        raise NoApplicationError(
-            f"no application of {fleet.server} has a source in {change.repo}",
-            "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
-        )
-    unlisted = [f"{_refs_text(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
-    unlisted += unseen_set_notes(fleet, (c.app for c in found))
-    files: dict[AppRef, tuple[str, ...]] = {}
-    read = None
+        return None
+    reading = _reading(found, change, base_name)
+    renders = each(
+        reading.candidates, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT)
+    )
+    compared, compared_failures = compared_applications(t, renders, fleet, plan)
+    with_sets, sets = with_children(compared, fleet, t, plan, edits, change, reading.trees)
+    every, project_failures = with_projects(with_sets, edits.projects, fleet, t, plan)
+    judged = tuple(j for j in every if not j.regenerated_only)
+    return GatedServer(
+        t,
+        fleet,
+        _head_fleet(fleet, judged),
+        judged,
+        base_name,
+        failures=(
+            *edits.failures,
+            *reading.failures,
+            *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)),
+            *compared_failures,
+            *_lacking_failures(renders, change),
+            *sets.failures,
+            *project_failures,
+            *own_settings(every, fleet),
+            *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in every if j.unjudged and change.by_files),
+        ),
+        unlisted=(
+            *_named(others, lambda app: app.ref, f"follows another revision than {base_name}"),
+            *unseen_set_notes(fleet, (c.app for c in found)),
+            *_render_notes(renders, change),
+            *_named((j for j in every if j.regenerated_only), lambda j: j.ref, _REGENERATED_ONLY),
+            *_unchecked_notes(judged),
+            *edits.notes,
+            *sets.notes,
+        ),
+        files=reading.files,
+    )
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The applications to render, the changed files that each reads, and both sides' files as far as a clone shows them."""
+
+    candidates: tuple[Candidate, ...]
+    files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
+    trees: Trees | None = None
+    failures: tuple[Failure, ...] = ()
+
+
+def _reading(found: Sequence[Candidate], change: GatedChange, base_name: str) -> _Reading:
+    if change.git is None:
+        return _Reading(tuple(found))
+    try:
+        reads = _reads(found, change, base_name, change.git)
+        both = trees(change.git, change.repo, base_name, change.head)
+    except UsageError:
+        if change.everything:  # each is rendered, whatever files changed
+            return _Reading(tuple(found))
+        raise
+    return _Reading(
+        tuple(c for c in found if change.everything or reads[c.app.ref].files),
+        {c.app.ref: reads[c.app.ref].files for c in found},
+        both,
+        tuple(_fetching_failure(c.app, read) for c in found if (read := reads[c.app.ref]).fetched),
+    )
+
+
+def _lacking_failures(renders: Sequence[Renders], change: GatedChange) -> Iterator[Failure]:
+    """A failure for each application that --rendered lacks, although changed files may touch it."""
     if change.git is not None:
-        try:
-            reads = _reads(found, change, base_name, change.git)
-            files = {c.app.ref: reads[c.app.ref].files for c in found}
-            read = trees(change.git, change.repo, base_name, change.head)
-            failures = (
-                *failures,
-                *(_fetching_failure(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched),
-            )
-        except UsageError:
-            if not change.everything:
-                raise
-        found = tuple(c for c in found if change.everything or files[c.app.ref])
-    renders = each(found, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT))
-    failures = (*failures, *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)))
-    judged, more = compared_applications(t, renders, fleet, plan)
-    failures = (*failures, *more)
-    lacking = [r.candidate.app.ref for r in renders if r.unread]
-    if change.git is not None:
-        failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
-    elif lacking:
-        unlisted.append(
-            f"{_refs_text(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
-        )
-    if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
-        unlisted.append(
-            f"{_refs_text(broken)}: renders neither at base nor at head, which is no failure of this change"
-        )
-    judged, sets = with_children(judged, fleet, t, plan, edits, change, read)
-    failures = (*failures, *sets.failures)
-    judged, more = with_projects(judged, edits.projects, fleet, t, plan)
-    failures = (*failures, *more, *own_settings(judged, fleet))
-    if change.by_files:
-        failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
-    unchanged = [j.ref for j in judged if j.regenerated_only]
-    if unchanged:
-        unlisted.append(
-            f"{_refs_text(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
-        )
-    judged = tuple(j for j in judged if not j.regenerated_only)
-    unlisted += _unchecked_notes(judged)
-    ahead = _head_fleet(fleet, judged)
-    return GatedServer(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
+        yield from (Failure("rendered", _NOT_GIVEN, _GIVE_IT, r.candidate.app.ref) for r in renders if r.unread)
+
+
+def _render_notes(renders: Sequence[Renders], change: GatedChange) -> Iterator[str]:
+    if change.git is None:
+        yield from _named((r for r in renders if r.unread), _ref_of_render, _NEITHER_GIVEN_NOR_READ)
+    yield from _named((r for r in renders if r.base_error and r.head_error), _ref_of_render, _NO_RENDER)
+
+
+def _ref_of_render(render: Renders) -> AppRef:
+    return render.candidate.app.ref
+
+
+def _named(items: Iterable[T], ref_of: Callable[[T], AppRef], text: str) -> Iterator[str]:
+    """One line about these applications, if there are any."""
+    refs = [str(ref_of(item)) for item in items]
+    if refs:
+        yield f"{enumerated(refs, limit=5)}: {text}"
 
 
 def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
@@ -147,7 +182,7 @@ def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
         yield f"{names}: whether the API server keeps each of their fields is not known: the schema of their CRD is not read"
 
 
-def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
+def _reads(found: Sequence[Candidate], change: GatedChange, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
     """The changed files that each application may read, before and after the change."""
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)
@@ -164,10 +199,6 @@ def _fetching_failure(app: App, read: ReadFiles) -> Failure:
     files = f"{one} and {len(more)} more" if more else one
     why = f"it fetches {files} from the repository's address, so no render shows what the change makes of it"
     return Failure("not judged", why, "name the folder by its path in place of its address", app.ref)
-
-
-def _refs_text(refs: Iterable[AppRef]) -> str:
-    return enumerated([str(ref) for ref in refs], limit=5)
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:

@@ -10,13 +10,13 @@ import msgspec
 
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
-from argolint.gate.change import Change
+from argolint.gate.change import GatedChange
 from argolint.gate.deletes import deletion_sentences
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.model.fingerprint import identity
-from argolint.model.results import Outcome
+from argolint.model.results import Outcome, apps_of
 from argolint.redaction import in_name, show_sides, without_secrets
 from argolint.reports import assemble, document
 from argolint.suppression import suppress
@@ -81,7 +81,7 @@ class Verdict:
         """The number of findings on both sides that name a touched application."""
         refs = {t.ref for t in self.apps}
         known = {mark(f) for f in self.head.findings} - {mark(f) for f in self.new}
-        return len({own for f in self.base.findings if _parties(f) & refs and (own := mark(f)) in known})
+        return len({own for f in self.base.findings if apps_of(f) & refs and (own := mark(f)) in known})
 
 
 def mark(finding: Finding) -> Mark:
@@ -98,17 +98,12 @@ def _with_excuse(finding: Finding, by: Mapping[str, str] | None) -> Finding:
 
 
 def _is_new_party(finding: Finding, before: Finding | None) -> bool:
-    if before is None or not _parties(finding) <= _parties(before):
+    if before is None or not apps_of(finding) <= apps_of(before):
         return True
     return SEVERITIES.index(finding.severity or "info") > SEVERITIES.index(before.severity or "info")
 
 
-def _parties(finding: Finding) -> frozenset[AppRef]:
-    """All applications that a finding names."""
-    return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
-
-
-def gate_report(verdict: Verdict, change: Change) -> document.Gate:
+def gate_report(verdict: Verdict, change: GatedChange) -> document.Gate:
     """The verdict for the report: counts, and what changes in each application."""
     return document.Gate(
         verdict.base_name or "HEAD",

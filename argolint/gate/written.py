@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.gate.change import Change, Pair, Written
+from argolint.gate.change import GatedChange, ManifestPair, Written
 from argolint.gate.declared import declared, is_application, is_other, may_declare
 from argolint.gate.reads import LFS_POINTER, is_manifest, links_of, manifest_files
 from argolint.model import MISSING, AppRef, Failure, Json, Object
@@ -24,12 +24,12 @@ class Edits:
     new: tuple[Object, ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    projects: tuple[Pair, ...] = ()
-    sets: tuple[Pair, ...] = ()
+    projects: tuple[ManifestPair, ...] = ()
+    sets: tuple[ManifestPair, ...] = ()
     """ApplicationSets of named files, and live ones."""
 
 
-def written(change: Change, base: str) -> Written:
+def written(change: GatedChange, base: str) -> Written:
     """The manifests in the checkout's changed files, or in the named files; read once."""
     git = change.git
     if change.files is not None:
@@ -43,12 +43,12 @@ Placed = tuple[str, Object]
 """A manifest and its file."""
 
 
-def paired(earlier: Iterable[Placed], later: Iterable[Placed]) -> tuple[Pair, ...]:
+def paired(earlier: Iterable[Placed], later: Iterable[Placed]) -> tuple[ManifestPair, ...]:
     """Each manifest with its earlier version: from the same file, else from a file that no longer has it."""
     before: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
     for file, manifest in earlier:
         before[_identity(manifest)].append((file, manifest))
-    found: list[Pair] = []
+    found: list[ManifestPair] = []
     moved: list[tuple[int, Placed]] = []
     for file, manifest in later:
         held = before[_identity(manifest)]
@@ -57,14 +57,14 @@ def paired(earlier: Iterable[Placed], later: Iterable[Placed]) -> tuple[Pair, ..
             moved.append((len(found), (file, manifest)))
         else:
             held.remove(own)
-        found.append(Pair(own[1] if own else None, manifest, file))
+        found.append(ManifestPair(own[1] if own else None, manifest, file))
     for at, (file, manifest) in moved:
         held = before[_identity(manifest)]
         if held:
             own = next((one for one in held if one[1] == manifest), held[0])
             held.remove(own)
-            found[at] = Pair(own[1], manifest, file)
-    gone = (Pair(manifest, None, file) for held in before.values() for file, manifest in held)
+            found[at] = ManifestPair(own[1], manifest, file)
+    gone = (ManifestPair(manifest, None, file) for held in before.values() for file, manifest in held)
     return (*found, *gone)
 
 
@@ -104,7 +104,7 @@ def application_edits(found: Written, fleet: Fleet) -> Edits:
     return Edits(edited, (), tuple(sorted(notes)), failures, _projects(found), tuple(sets))
 
 
-def _projects(found: Written) -> tuple[Pair, ...]:
+def _projects(found: Written) -> tuple[ManifestPair, ...]:
     return tuple(p for p in found.others if p.manifest["kind"] == "AppProject")
 
 
@@ -174,7 +174,7 @@ def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str 
     return (next(texts) if entry is not None else None for entry in entries)
 
 
-def foreign_remark(pair: Pair, fleet: Fleet) -> str:
+def foreign_remark(pair: ManifestPair, fleet: Fleet) -> str:
     """A note on an ApplicationSet or AppProject that a change edits: it is not judged itself."""
     namespace, name = ref_of(pair.manifest, fleet)
     how = "a new" if pair.before is None else "an edited" if pair.after is not None else "a deleted"
@@ -188,7 +188,7 @@ _UNJUDGED = {
 }
 
 
-def unrendered(sets: Iterable[Pair], fleet: Fleet) -> Iterator[Failure]:
+def unrendered(sets: Iterable[ManifestPair], fleet: Fleet) -> Iterator[Failure]:
     """A failure for each ApplicationSet that differs from the live one."""
     live = {ref_of(m, fleet): m.get("spec") for m in fleet.application_sets}
     for pair in sets:
@@ -199,13 +199,13 @@ def unrendered(sets: Iterable[Pair], fleet: Fleet) -> Iterator[Failure]:
             yield Failure("not judged", f"{who}: {_UNJUDGED['ApplicationSet']}", "--allow-incomplete passes it here")
 
 
-def is_live_set(pair: Pair, live: Object) -> bool:
+def is_live_set(pair: ManifestPair, live: Object) -> bool:
     """True if the live set already equals the manifest."""
     assert pair.after is not None
     return bool(without_blanks(pair.after.get("spec")) == without_blanks(live.get("spec")))
 
 
-def with_edits(live: Object, pair: Pair) -> Object:
+def with_edits(live: Object, pair: ManifestPair) -> Object:
     """The live object with the change's edits to its spec."""
     assert pair.after is not None
     before = pair.before.get("spec") if pair.before is not None else None

@@ -102,9 +102,8 @@ def start_script(script: Path, *words: str) -> subprocess.Popen[bytes]:
 
     Raises OSError if it cannot be started.
     """
-    kept = {
-        name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ
-    }  # Windows starts no process without these
+    # Windows starts no process without these
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return _start(
         (sys.executable, "-I", "-S", str(script), *words),
         bufsize=0,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from itertools import product
 from re import _constants as code  # type: ignore[attr-defined]  # the parser of `re` knows its own syntax best
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]  # the same
 from typing import Any
 
 import msgspec

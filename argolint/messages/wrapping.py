@@ -36,7 +36,7 @@ class Unwrapped:
 def unwrap(text: str) -> Unwrapped:
     """The text without its wrappers; only its first 65,536 characters are read."""
     read = text[:READ]
-    remainder = _remarks().sub("", read)
+    remainder = _without_remarks(read)
     remainder = remainder[max((found.end() for found in _program().finditer(remainder)), default=0) :]
     inner = remainder
     while (found := _wrappers().match(inner)) is not None:
@@ -59,7 +59,7 @@ def quoted(message: str, limit: int = _SHOWN) -> str:
 
 def shortened(text: str, limit: int = _SHOWN) -> str:
     """The text without its middle if it is too long: the subject is at its beginning, the reason at its end."""
-    whole = excerpt(text, 10_000)
+    whole = excerpt(_without_remarks(text[:READ]), 10_000)
     if len(whole) <= limit:
         return whole
     head = limit * 2 // 5
@@ -80,6 +80,20 @@ def _program() -> re.Pattern[str]:
 @cache
 def _remarks() -> re.Pattern[str]:
     return re.compile("|".join(load(__package__, "wrappers.yaml")["remarks"]))
+
+
+def _without_remarks(text: str) -> str:
+    """The text without hints, and without what says less than the reason."""
+    left = _remarks().sub("", text)
+    for seen, drop in _weaker():
+        left = drop.sub("", left) if seen.search(left) else left
+    return left
+
+
+@cache
+def _weaker() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    entries = load(__package__, "wrappers.yaml")["weaker"]
+    return tuple((re.compile(entry["seen"]), re.compile(entry["drop"])) for entry in entries)
 
 
 @cache

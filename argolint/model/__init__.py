@@ -271,9 +271,9 @@ Part = Literal["keep", "release"]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A requirement of a fix: an Argo CD or a cluster (`of`) of at least this version, such as `2.10`."""
+    """A requirement of a fix: an Argo CD, a cluster or an External Secrets Operator (`of`) of at least this version, such as `2.10`."""
 
-    of: Literal["argocd", "kubernetes"]
+    of: Literal["argocd", "kubernetes", "external-secrets"]
     at_least: str
 
 
@@ -281,15 +281,27 @@ class Need:
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
 
-    `where` names the file, application or object to change; `caveat`: what the fix costs or hides; `safe`: no workload restarts, nothing is
-    deleted and nothing hidden. `verified` is set by the engine only: True if the edit was replayed in memory and the fault was gone; None
-    if it was not replayed, and `unverified` says why. `resource`: the manifest that a json-patch of target `manifest` edits, if it is not
-    the finding's own. `trials`: the parts of several applications in a fix, which is verified if each part was replayed. `proof`: how a
-    verified fix was verified. `effects`: side effects, to which the engine adds. `before`: commands to run before the edit reaches the
-    cluster; verification assumes them, and `fix --write` skips fixes that have some. `needs`: required versions in addition to those that
-    the edit shows; if the fleet does not meet one, the engine makes advice of the fix, for after the upgrade. `plays`: the effect of a command on the live object of the
-    finding (of `resource` for `GONE`), as a json-patch: it is replayed instead of the command, which is never run. `GONE` of a fix of
-    target `manifest`: the whole manifest leaves Git. `older`: what is left of the fix on an Argo CD that is too old for the edit, and what it then costs.
+    A rule sets:
+
+    where       the file, application or object to change
+    caveat      what the fix costs or hides
+    safe        no workload restarts, nothing is deleted, nothing is hidden
+    resource    the manifest that a json-patch of target `manifest` edits, if it is not the finding's own
+    before      commands to run before the edit reaches the cluster; verification assumes them, and `fix --write` skips such a fix
+    effects     side effects; the engine adds those that it sees
+    needs       required versions in addition to those that the edit shows; where the fleet has an older one, the fix becomes advice for
+                after the upgrade
+    older       what is left of the fix on an Argo CD that is too old for the edit, and what it then costs; the next one
+                where it is too old for that, too
+    plays       the effect of a command on the live object of the finding, as a json-patch: it is replayed in place of the command,
+                which never runs. `GONE`: `resource` is deleted; with target `manifest`, the manifest leaves Git
+    trials      the parts of a fix of several applications: it is verified if each part was replayed
+
+    The engine sets:
+
+    verified    True if the edit was replayed in memory and the fault was gone; None if it was not replayed
+    unverified  why it was not replayed
+    proof       how a verified fix was verified
     """
 
     title: str
@@ -307,7 +319,7 @@ class Fix:
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
     plays: Edit | None = None
-    older: tuple[Edit, str] | None = None
+    older: tuple[tuple[Edit, str], ...] = ()
 
 
 RelationKind = Literal[
@@ -346,12 +358,15 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault, reported once. A rule sets what it knows; the engine sets `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
+    """A fault, reported once.
 
-    `explains`: claims on the symptoms that this finding explains. Each symptom goes to the rule of highest rank; a finding that loses all
-    its claims is dropped; one without claims is a comment and stays. `follows`: the possible causes, the likeliest first; the engine
-    resolves that to `caused_by`, a fingerprint. `key`: the fact key of a fleet finding, which is the subject in its fingerprint.
-    `relation`: the relation behind the explanation, if a sentence was resolved to other objects.
+    explains    claims on the symptoms that this finding explains. Each symptom goes to the rule of highest rank; a finding that loses all
+                its claims is dropped; one without claims is a comment and stays
+    follows     the possible causes, the likeliest first; the engine resolves that to `caused_by`, a fingerprint
+    key         the fact key of a fleet finding, which is the subject in its fingerprint
+    relation    the relation behind the explanation, if a sentence was resolved to other objects
+
+    The engine sets `rule`, `family`, `severity`, `source`, `key` and `caused_by`.
     """
 
     message: str

@@ -68,7 +68,6 @@ def without_object(app: App, key: ResourceKey) -> App:
 def _predicted_object(
     resource: Resource, live: Mapping[ResourceKey, Object], healed: frozenset[ResourceKey | None]
 ) -> Resource:
-    """The object in its predicted state."""
     if resource.key not in live:
         made = resource.live is not None and resource.health.status == "Missing"
         return structs.replace(resource, health=Health("Healthy")) if made else resource

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from argolint.application.app import App
 from argolint.comparison import diff
@@ -63,8 +64,12 @@ def declared_effects(fix: Fix) -> frozenset[Effect]:
         if fix.target == "manifest" and fix.edit.kind == "yaml":
             found.update({"restarts"} if _OF_PODS.search(commands) else ())
             found.update({"scales"} if _OF_NUMBER.search(commands) else ())
-    found.update(effect for effect, pattern in _SPOKEN if pattern.search(steps))
-    return frozenset(found)
+    return frozenset(found | _spoken_effects(steps))
+
+
+@lru_cache(maxsize=256)
+def _spoken_effects(steps: str) -> frozenset[Effect]:
+    return frozenset(effect for effect, pattern in _SPOKEN if pattern.search(steps))
 
 
 def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:

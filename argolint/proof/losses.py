@@ -133,7 +133,7 @@ _KEYS = {
 
 
 def _field_and_parent(tokens: Sequence[str]) -> tuple[str, str]:
-    """The names of the field and of its parent."""
+    """The names of the parent and of the field, without list indexes; empty for one that does not exist."""
     names = [token for token in tokens if index_of(token) is None]
     return (names[-2] if len(names) > 1 else "", names[-1] if names else "")
 

@@ -16,11 +16,12 @@ import msgspec
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import Edit, Finding, Fix, Need
+from argolint.relations.operator_version import version_of
 from argolint.values import get, joined, parse_version, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of
 
-_NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes"}
+_NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes", "external-secrets": "External Secrets"}
 
 
 def fitted_fix(
@@ -32,17 +33,32 @@ def fitted_fix(
     """
     unknown: list[str] = []
     for need in (*fix.needs, *_needs_of_edit(fix)):
-        cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
-        for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
-            verdict = _meets_need(have, need.at_least)
-            if verdict is False and need.of == "argocd" and fix.older is not None:
-                edit, caveat = fix.older
-                return fitted_fix(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
+        for have, verdict in _verdicts(need, versions, app, fleet):
+            if verdict is False and need.of == "argocd" and fix.older:
+                (edit, caveat), *older = fix.older
+                fallback = replace(fix, edit=edit, caveat=caveat, older=tuple(older))
+                return fitted_fix(fallback, versions, app, fleet)
             if verdict is False:
                 return _advice_after_upgrade(fix, need, have), False
             if verdict is None:
                 unknown.append(f"needs {_NAMES[need.of]} {need.at_least} or later")
     return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), True
+
+
+def _verdicts(
+    need: Need, versions: Sequence[str], app: App | None, fleet: Fleet | None
+) -> Iterator[tuple[str, bool | None]]:
+    """The versions that count for a need, each with whether it is enough; None if that is unknown."""
+    if need.of == "argocd":
+        yield from ((have, _meets_need(have, need.at_least)) for have in versions or ("",))
+    elif app is None or fleet is None:
+        yield "", None
+    elif need.of == "external-secrets":
+        operator = version_of(app, fleet)
+        yield str(operator), operator.at_least(need.at_least)
+    else:
+        cluster = fleet.kubernetes_version(app.cluster)
+        yield cluster, _meets_need(cluster, need.at_least)
 
 
 def _advice_after_upgrade(fix: Fix, need: Need, have: str) -> Fix:

@@ -500,12 +500,12 @@ def _waiting_objects(
     """All other waiting objects after the successful sync."""
     found: dict[ResourceKey, ObjectState] = {}
     for resource in app.resources:
-        if resource.key in touched or not resource.desired:
-            continue
+        if resource.key in touched or not (resource.missing or resource.modified) or not resource.desired:
+            continue  # most objects wait for nothing, and are not decoded
         if resource.missing:
             terms = sync_terms(raw, resource.desired, False, fleet)
             found[resource.key] = object_state(resource.desired, resource.desired, terms)
-        elif resource.modified:
+        else:
             pair = _pair(resource, finding, app, fleet, cache)
             terms = sync_terms(raw, pair.desired, pair.today.server_side, fleet)
             found[resource.key] = object_state(synced_state(pair.live, pair.desired, terms), pair.desired, terms)
@@ -523,7 +523,6 @@ def _touched_objects(edit: str, app: App, after: Object, fleet: Fleet, cache: Ap
 
 
 def _objects_with_other_settings(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
-    """The objects with other settings in the Application after the edit."""
     ignored = tuple(_rules_without_origin(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
     touches = _touch_test(app.raw, after, ignored)
     for resource in app.resources:
@@ -682,7 +681,10 @@ def _identity(obj: Object) -> tuple[Json, ...]:
 
 
 def _new_findings(after: App, touched: Mapping[ResourceKey, ObjectState], others: Check) -> Iterator[Finding]:
-    """New findings of any rule after the edit. Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit."""
+    """New findings of any rule after the edit.
+
+    Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit.
+    """
     found = list(others(after))
     if not found:
         return

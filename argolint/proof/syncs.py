@@ -73,7 +73,7 @@ class SyncTerms:
 
 
 def sync_terms(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> SyncTerms:
-    """The terms of the object under this version of the Application; `server_side_diff` is inferred, see OfToday."""
+    """The terms of the object under this version of the Application; `server_side_diff` is inferred, see ShownDifferences."""
     return SyncTerms(
         compare.rules_of(raw, fleet.settings, fleet.version),
         compare.strategy_of(raw, desired, fleet.version, server_side=server_side_diff),

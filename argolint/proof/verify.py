@@ -47,9 +47,10 @@ def verify(
         return fix
     if unserved := needs.not_served_reason(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
-    fix = _with_result(
-        replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app)
-    )
+    caveat = _caveat(fix, app, fleet)
+    if fix.proof is not None or caveat != fix.caveat:
+        fix = replace(fix, proof=None, caveat=caveat)
+    fix = _with_result(fix, effects.edit_effects(fix, finding, app))
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)
         verdict = verify(played, finding, app, fleet, check, None, cache, others, then)
@@ -218,6 +219,7 @@ _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
 
 
 def _with_result(fix: Fix, found: AbstractSet[Effect]) -> Fix:
-    """The fix with these effects added."""
+    """The fix with these effects; it stays `safe` only if none of them restarts, scales, deletes or hides."""
     done = effects.ordered({*fix.effects, *found})
-    return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))
+    safe = fix.safe and not _NOT_SAFE.intersection(done)
+    return fix if (done, safe) == (fix.effects, fix.safe) else replace(fix, effects=done, safe=safe)

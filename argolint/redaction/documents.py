@@ -192,7 +192,7 @@ def _written(raw: str, old: _Scalar, new: str) -> str:
     if old.style in ("|", ">"):
         header, _, body = raw[len(lead) :].partition("\n")
         if old.style == "|" and new.count("\n") > 0:
-            indent = next((re.match(r"[ ]*", line)[0] for line in body.split("\n") if line.strip()), "  ")  # type: ignore[index]
+            indent = next((re.match(r"[ ]*", line)[0] for line in body.split("\n") if line.strip()), "  ")  # type: ignore[index]  # it matches every line
             lines = new.split("\n")
             return lead + header + "\n" + "\n".join(indent + line if line else line for line in lines)
         return lead + _quoted(new.strip("\n")) + "\n"

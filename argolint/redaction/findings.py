@@ -36,7 +36,7 @@ _QUOTED = regex(r"[\x00-\x1f\x7f\"'\\]+")
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """The forms of a secret: the password of `user:password`, its decoded base64, and its JSON and Python quotings: quoted once, or the largest part that no quoting changes."""
+    """The forms of a secret: the password of `user:password`, its decoded base64, it quoted as in JSON and Python, or its largest unquoted part."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]
@@ -300,13 +300,22 @@ def _printed(kind: str, text: str) -> str:
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
     """One patch operation, masked; its path gives the name of its value."""
-    texts = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
+    texts: dict[str, Json] = {name: _name_text(str(operation[name])) for name in ("path", "from") if name in operation}
     if "value" in operation:
         value = operation["value"]
         for obj in objects or (None,):
             value = in_place(value, obj, str(operation.get("path") or ""))
         texts["value"] = known.value(value)  # last: the rest of a key without its first line would not be recognized
     return {**operation, **texts} if any(operation[name] != text for name, text in texts.items()) else operation
+
+
+def _name_text(text: str) -> str:
+    return _printed_name(text) if len(text) < _REPEATED else _printed_name.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _printed_name(text: str) -> str:
+    return PRINTED.text(text, named=True)
 
 
 def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:

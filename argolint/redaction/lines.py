@@ -133,7 +133,7 @@ def _in_sections(lines: list[str], hide: Hide) -> Iterator[str]:
         section = _SECTION.fullmatch(line.rstrip("\r"))
         if section:
             heir = section["name"].strip("\"'").rpartition(".")[2]
-        yield _SETTING.sub(lambda found, heir=heir: _setting(found, heir, hide), line) if heir and not section else line  # type: ignore[misc]
+        yield _SETTING.sub(lambda found, heir=heir: _setting(found, heir, hide), line) if heir and not section else line  # type: ignore[misc]  # mypy knows no default of a lambda
 
 
 def _of_manifests(lines: list[str], hide: Hide) -> Iterator[str]:

@@ -97,9 +97,9 @@ class Blocked:
 def members(app: App) -> tuple[Member, ...]:
     """The objects that a sync of the application applies; hooks only if the render or their last run shows them."""
     found = [
-        _member(r)
+        Member(r.id, place, False, r)
         for r in app.resources
-        if r.desired_known and not r.hook and r.desired_state not in (None, "", "null")
+        if r.desired_known and not r.hook and r.desired_state not in (None, "", "null") and (place := r.derive(_place))
     ]
     rendered = app.evidence.get(Want("manifests"))
     if rendered is None:
@@ -107,14 +107,14 @@ def members(app: App) -> tuple[Member, ...]:
     for manifest in rendered or ():
         if is_hook(manifest) and phases_of(manifest):
             found.append(_hook(app, manifest))
-    return tuple(member for member in found if member is not None and member.place.phase < SYNC_FAIL)
+    return tuple(member for member in found if member.place.phase < SYNC_FAIL)
 
 
-def _member(resource: Resource) -> Member | None:
-    """The resource as a member. Most manifests have no sync annotation, and are not decoded."""
+def _place(resource: Resource) -> Place | None:
+    """When a sync applies the object, if it does. Most manifests have no sync annotation, and are not decoded."""
     if not any(resource.mentions(mark, "desired") for mark in MARKS):
-        return Member(resource.id, Place(SYNC, 0), False, resource)
-    return Member(resource.id, place_of(resource.desired), False, resource) if phases_of(resource.desired) else None
+        return Place(SYNC, 0)
+    return place_of(resource.desired) if phases_of(resource.desired) else None
 
 
 def _hook(app: App, manifest: Object) -> Member:
@@ -239,13 +239,14 @@ class _SyncIndex:
             if reference.kind == "StorageClass" and dig(member.manifest, "spec", "volumeName"):
                 continue  # it is bound to that volume, whatever its class
             identity = place_in(reference, member.id.namespace)
-            known, how = self._by_identity.get(identity), "reads"
+            how: How = "reads"
+            known = self._by_identity.get(identity)
             if known is None and reference.kind == "Secret":
                 known, how = self._by_secret.get(identity[2:]), "made"
             if known is None and reference.kind in ("Secret", "ConfigMap"):
                 known, how = self._by_written.get(identity[2:]), "written"
             if known is not None and known.id != member.id:
-                yield reference, known, how  # type: ignore[misc]
+                yield reference, known, how
 
     def _of_references(self, member: Member, wait: Wait) -> Iterator[Blocked]:
         for reference, known, how in self.needed_by(member, wait):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from argolint.application.app import App
 from argolint.application.resource import Node
@@ -133,16 +133,31 @@ def child_condition(complaint: Complaint) -> Iterator[Explained]:
             message = words = _warned(app, child)
         if not message or any(message in text for text in complaint.texts):
             continue
-        facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
+        unserved = _unserved_ingress(app, child)
+        facts = {
+            "child": str(child.id),
+            "command": Shell(kubectl_name(child.id)),
+            "ingress": str(unserved.id) if unserved else "",
+            "shown": Shell(kubectl_name(unserved.id)) if unserved else "",
+        }
         yield Explained(
             "said-by-child",
             app.ref,
             child.id,
             f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(message)}".',
-            evidence=(f"{child.id}: {excerpt(words, 400)}",),
+            evidence=(
+                f"{child.id}: {excerpt(words, 400)}",
+                *((f"{unserved.id} of it has no address",) if unserved else ()),
+            ),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
         return
+
+
+def _unserved_ingress(app: App, child: Node) -> Node | None:
+    """An Ingress that the child made and that got no address: where its controller writes addresses, none serves it."""
+    below = (n for n in app.descendants(child.uid) if n.id.kind == "Ingress")
+    return next((n for n in below if n.health.status == "Progressing"), None)
 
 
 def _warned(app: App, child: Node) -> str:
@@ -290,6 +305,7 @@ _NOT_FOUND = regex(
     r"[\"'](?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})[\"'][^\"'\n]{0,20}?\b(?:not found|does not exist)", re.IGNORECASE
 )
 _SETTLED = timedelta(minutes=10)
+_BRIEFLY = timedelta(minutes=1)
 
 
 def present_object(complaint: Complaint) -> Iterator[Explained]:
@@ -305,22 +321,43 @@ def present_object(complaint: Complaint) -> Iterator[Explained]:
         made = parse_time(dig(known.resource.live, "metadata", "creationTimestamp"))
         settled = known.resource.live is not None and (made is None or app.observed_at - made > _SETTLED)
         if mention.name in absent and known.how == "name" and settled and known.id.kind not in ("Secret", "ConfigMap"):
+            late = _came_late(complaint, made)
             facts = {
                 "object": str(id_),
                 "there": str(known.id),
                 "command": Shell(kubectl_name(known.id)),
                 "own": Shell(kubectl_name(id_)),
+                "late": late,
+                "wave": str(complaint.place.wave - 1) if late and known.place >= complaint.place else "",
             }
+            why = (
+                f"its controller did not find {known.id}, which came after it, and has not looked again"
+                if late
+                else f"its controller does not find {known.id}, which is there: it looks elsewhere or has not looked again"
+            )
             yield Explained(
                 "contradicts",
                 app.ref,
                 known.id,
-                f"{id_} is not ready because its controller does not find {known.id}, which is there: it looks elsewhere or has not looked again.",
+                f"{id_} is not ready because {why}.",
                 evidence=(f"the message calls {mention.name} not found; {known.id} is live",),
                 fixes=advice(__package__, "contradicts/there", facts, id_),
                 likely=True,
             )
             return
+
+
+def _came_late(complaint: Complaint, made: datetime | None) -> bool:
+    """True if what was not found was made after the object that names it, and nothing was found wrong a minute later."""
+    resource = complaint.app.resource(complaint.id.key) if complaint.id else None
+    live = resource.live if resource else None
+    own = parse_time(dig(live, "metadata", "creationTimestamp"))
+    said = [
+        when
+        for c in maps(dig(live, "status", "conditions"))
+        if _NOT_FOUND.search(text_at(c, "message")) and (when := parse_time(c.get("lastTransitionTime")))
+    ]
+    return bool(own and made and own <= made and all(when <= made + _BRIEFLY for when in said))
 
 
 def is_rolled_out(live: Object) -> bool:

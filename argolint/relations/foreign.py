@@ -1,4 +1,4 @@
-"""not-in-git: the container in the message is in no manifest, since a webhook adds it to the pods."""
+"""not-in-git: the container in the message is in no manifest: a webhook adds it to the pods, or someone has edited the live template."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from argolint.edits.advice import advice
+from argolint.comparison import writer
+from argolint.edits.advice import Shell, advice
 from argolint.model import Object, ResourceId
+from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import mapping, text_at
+from argolint.values import annotations_of, get, labels_of, mapping, text_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 _CONTAINER = regex(
@@ -41,7 +43,7 @@ def foreign(complaint: Complaint) -> Iterator[Explained]:
         for found in _CONTAINER.finditer(text[:8000]):
             name = found[1] or found[2]
             if name not in own:
-                yield _explained(complaint, id_, name, text)
+                yield _explained(complaint, id_, manifest, name, text)
                 return
 
 
@@ -62,12 +64,12 @@ def _workload(complaint: Complaint) -> tuple[ResourceId, Object] | None:
     return None
 
 
-def _explained(complaint: Complaint, workload: ResourceId, name: str, text: str) -> Explained:
+def _explained(complaint: Complaint, workload: ResourceId, manifest: Object, name: str, text: str) -> Explained:
     product: Mapping[str, str] = next((entry for match, entry in _injectors() if match.fullmatch(name)), {})
     about = _ABOUT.search(text)
     resource = (about[1] or about[2]).lower() if about else ""
-    key = product.get(resource, "")
-    by = f"{product['product']} injects" if product else "a webhook injects"
+    origin, evidence = _origin(complaint, workload, manifest, name, product)
+    key = "" if origin == "live" else product.get(resource, "")
     facts = {
         "object": str(complaint.id),
         "workload": str(workload),
@@ -77,13 +79,47 @@ def _explained(complaint: Complaint, workload: ResourceId, name: str, text: str)
         "resource": resource,
         "value": {"cpu": "100m", "memory": "128Mi"}.get(resource, ""),
         "autoscaler": complaint.id is not None and complaint.id.kind == "HorizontalPodAutoscaler",
+        "command": Shell(kubectl_name(workload)),
+        "live": origin == "live",
+        "injected": origin == "injected",
+    }
+    which = {
+        "live": "which the live pod template has and Git has not",
+        "injected": f"which {evidence}: Git does not hold it",
     }
     return Explained(
         "not-in-git",
         complaint.app.ref,
         workload,
-        f"{complaint.subject} fails at container {name}, which {by}: Git does not hold it.",
-        evidence=(f"{workload} in Git has no container {name}",),
+        f"{complaint.subject} fails at container {name}, {which.get(origin, 'which Git does not have')}.",
+        evidence=(f"{workload} in Git has no container {name}", *((evidence,) if origin == "live" else ())),
         fixes=advice(__package__, "not-in-git/container", facts, workload),
-        likely=not product,
+        likely=not product and origin != "live",
     )
+
+
+def _origin(
+    complaint: Complaint, workload: ResourceId, manifest: Object, name: str, product: Mapping[str, str]
+) -> tuple[str, str]:
+    """Where the container comes from, and what shows it: `live`, an edit of the live template; `injected`, a webhook; empty if nothing shows it."""
+    resource = complaint.app.resource(workload.key)
+    live = resource.live if resource else None
+    for pointer, container in containers(live):
+        if text_at(container, "name") == name:
+            found = writer(live or {}, pointer)
+            return (
+                "live",
+                f"{pointer} of the live object was written by {excerpt(found.manager) if found else 'an unknown manager'}",
+            )
+    if product:
+        return "injected", f"{product['product']} injects"
+    at, _ = pod_spec(manifest)
+    template = get(manifest, at.removesuffix("/spec"), {})
+    marks = {**labels_of(template), **annotations_of(template)}
+    asked = next((key for key, value in marks.items() if _ASKS.search(key) and value.lower() not in _OFF), "")
+    return ("injected", f"an injector adds by {excerpt(asked)}") if asked else ("", "")
+
+
+_ASKS = regex(r"inject|sidecar", re.IGNORECASE)
+"""Names of labels and annotations of a template that ask a webhook for a container."""
+_OFF = ("false", "disabled", "no", "off", "")

@@ -37,6 +37,7 @@ def later_object(complaint: Complaint) -> Iterator[Explained]:
         yield from _hook_after_health(complaint)
         yield from _awaited_job(complaint)
         yield from _of_the_same_image(complaint)
+        yield from _later_change(complaint)
 
 
 def _lacks_any(app: App) -> bool:
@@ -164,7 +165,8 @@ def _hook_after_health(complaint: Complaint) -> Iterator[Explained]:
         for manifest in app.evidence.get(Want("manifests")) or ():
             if "PostSync" in hook_phases(manifest) and _mentions_word(manifest, word):
                 hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
-                facts = {"object": complaint.subject, "hook": hook, "made": name}
+                itself = text_at(manifest, "metadata", "name") == name and not pod_spec(manifest)[1]
+                facts = {"object": complaint.subject, "hook": hook, "made": name, "lasting": itself}
                 yield Explained(
                     "comes-later",
                     app.ref,
@@ -202,17 +204,20 @@ def _awaited_job(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
-    """A pod does not get past its init containers, and a PostSync Job of the image of one of them has never run: it may do what that one waits for."""
+    """A pod does not get past its init containers or is not ready, and a PostSync Job of that image has never run: it may do what is waited for."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
     awaited = app.operation.awaited if app.operation else None
     if node is None or awaited is None or awaited.reason != "healthy state of" or not awaited.is_(node.id):
         return
-    stopped = [n for n in app.descendants(node.uid) if _IN_INIT.fullmatch(n.info.get("Status Reason", ""))]
+    below = tuple(app.descendants(node.uid))
+    stopped = [n for n in below if _IN_INIT.fullmatch(n.info.get("Status Reason", ""))]
+    unready = "" if stopped or not complaint.first(_UNREADY) else "ready"
+    stopped = stopped or [n for n in below if unready and n.id.kind == "Pod" and n.health.status == "Progressing"]
     if not stopped:
         return
     _, spec = pod_spec(complaint.manifest or {})
-    waiting = {_image(c): text_at(c, "name") for c in maps(spec, "initContainers")}
+    waiting = {_image(c): text_at(c, "name") for c in maps(spec, "containers" if unready else "initContainers")}
     for manifest in app.evidence.get(Want("manifests")) or ():
         _, job = (
             pod_spec(manifest) if manifest.get("kind") == "Job" and "PostSync" in hook_phases(manifest) else ("", {})
@@ -221,6 +226,8 @@ def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
         same = next((_image(c) for c in maps(job, "containers") if _image(c) in waiting), "")
         if not same or any(n.id.kind == "Job" and n.id.name == name for n in app.nodes):
             continue
+        part = "container" if unready else "init container"
+        does = "does not become ready" if unready else f"stops in init container {waiting[same]}"
         facts = {
             "object": complaint.subject,
             "missing": f"Job {name}",
@@ -233,14 +240,15 @@ def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
             "comes-later",
             app.ref,
             node.id,
-            f"{complaint.subject} stops in init container {waiting[same]}; PostSync Job {name}, of the same image, runs only once everything is healthy.",
-            evidence=(f"Job {name} and init container {waiting[same]} have image {same}; no Job of that name has run",),
-            fixes=advice(__package__, "comes-later/same-image", facts, complaint.id),
+            f"{complaint.subject} {does}; PostSync Job {name}, of the same image, runs only once everything is healthy.",
+            evidence=(f"Job {name} and {part} {waiting[same]} have image {same}; no Job of that name has run",),
+            fixes=advice(__package__, f"comes-later/same-image{unready and '-unready'}", facts, complaint.id),
             likely=True,
         )
         return
 
 
+_UNREADY = regex(r"Readiness probe (?:failed|errored)")
 _IN_INIT = regex(r"Init:(?:\d{1,3}/\d{1,3}|CrashLoopBackOff|Error)")
 """The status of a pod whose init container runs, or ends and is started again."""
 
@@ -250,6 +258,43 @@ def _image(container: Object) -> str:
     image = text_at(container, "image").partition("@")[0]
     head, _, tag = image.rpartition(":")
     return head if head and "/" not in tag else image
+
+
+def _later_change(complaint: Complaint) -> Iterator[Explained]:
+    """The sync waits for pods that fail, and applies the changed configuration that they read only in a later wave."""
+    app = complaint.app
+    awaited = app.operation.awaited if app.operation else None
+    node = app.node(complaint.id) if complaint.id else None
+    if node is None or awaited is None or awaited.reason != "healthy state of" or not awaited.is_(node.id):
+        return
+    if not any(n.id.kind == "Pod" and n.health.status == "Degraded" for n in app.descendants(node.uid)):
+        return
+    own = complaint.place
+    changed = {(r.kind, r.namespace, r.name): r for r in app.changed if r.kind in ("ConfigMap", "Secret")}
+    for reference in references(complaint.manifest or {}) if changed else ():
+        resource = changed.get((reference.kind, reference.namespace or complaint.namespace, reference.name))
+        known = KnownObject(app, resource) if resource else None
+        if known is None or known.place <= own or known.place.phase != own.phase:
+            continue
+        facts = {
+            "object": complaint.subject,
+            "missing": str(known.id),
+            "wave": str(own.wave),
+            "later": str(known.place.wave),
+        }
+        yield Explained(
+            "comes-later",
+            app.ref,
+            known.id,
+            f"{complaint.subject} reads {known.id}, whose change in Git the sync applies only after it, in wave {known.place.wave}.",
+            evidence=(
+                f"{reference.pointer} names {known.id}, which differs from Git",
+                "its pods fail, and the sync waits for them",
+            ),
+            fixes=advice(__package__, "comes-later/wave", facts, complaint.id),
+            likely=True,
+        )
+        return
 
 
 def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:

@@ -59,7 +59,7 @@ class Complaint:
     @cached_property
     def names(self) -> tuple[Mention, ...]:
         """What the sentences name, each once."""
-        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+        return _names(self.texts)
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """What the pattern finds in the first sentence in which it finds something."""
@@ -80,6 +80,12 @@ class Complaint:
         return next((phase for r in own_results if (phase := text_at(r, "syncPhase")) in PHASES), "")
 
 
+@lru_cache(maxsize=512)
+def _names(texts: tuple[str, ...]) -> tuple[Mention, ...]:
+    """See Complaint.names. Cached, since an object says the same before the reads, for the finding, and after each fix."""
+    return tuple(dict.fromkeys(m for text in texts for m in mentions(text)))
+
+
 @lru_cache(maxsize=2048)
 def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """The first match. Cached, since several finders search a sentence: before the reads, for the finding, and after each fix."""
@@ -88,7 +94,10 @@ def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 @dataclass(frozen=True)
 class KnownObject:
-    """An object that a name refers to. `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures."""
+    """An object that a name refers to.
+
+    `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures.
+    """
 
     app: App
     resource: Resource

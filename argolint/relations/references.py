@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from argolint.application.resource import Resource
 from argolint.model import Json, Object
 from argolint.relations.makers import made_secrets, places
 from argolint.values import dig, items, join_pointer, split_pointer
@@ -67,6 +68,11 @@ def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
 def holders(kind: str) -> Iterator[tuple[str, str]]:
     """(group, kind) of the custom resources that may refer to an object of this kind."""
     return (holder for holder, fields in _fields().items() if any(kind in f.kinds for f in fields))
+
+
+def may_refer(resource: Resource) -> bool:
+    """False for a CRD whose text has no webhook: CRDs are the largest objects, and this is all that they refer to."""
+    return resource.kind != "CustomResourceDefinition" or resource.mentions('"clientConfig"')
 
 
 def references(obj: Object) -> Iterator[Reference]:

@@ -97,7 +97,10 @@ def with_causes(report: Report) -> Report:
 
 
 def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
-    """The causes of these findings, the worst first, then those that repair most applications. `titles`: of causes that are not among the findings."""
+    """The causes of these findings, the worst first, then those that repair most applications.
+
+    `titles`: of causes that are not among the findings.
+    """
     messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
     frees = _freed_by_cause(groups)

@@ -88,7 +88,10 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The whole explanation. `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere."""
+    """The whole explanation.
+
+    `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere.
+    """
 
     schema_version: str
     app: document.ReportedApp

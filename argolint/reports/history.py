@@ -101,15 +101,15 @@ class History:
         else:
             counted = "complete = ?, error = ?, warning = ?, info = ?, new = new + ?, gone = gone + ?"
             values = (*run[2:], *changes, run[0], last)
-            self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608
+            self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608  # no value in it
 
     def _last(self, server: str) -> str | None:
-        (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
-        return last  # type: ignore[no-any-return]
+        row: tuple[str | None] = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
+        return row[0]
 
     def _known(self, server: str) -> Iterator[tuple[str, ...]]:
         columns = "server, fingerprint, rule, apps, first_seen, since, last_seen, gone_at, flaps"
-        return iter(self._db.execute(f"SELECT {columns} FROM findings WHERE server = ?", (server,)).fetchall())  # noqa: S608
+        return iter(self._db.execute(f"SELECT {columns} FROM findings WHERE server = ?", (server,)).fetchall())  # noqa: S608  # no value in it
 
     def _keep(self, f: ReportedFinding, at: str, row: tuple[str, ...] | None, *, came_back: bool) -> None:
         first = row[4] if row else at
@@ -173,9 +173,8 @@ def opened(file: Path) -> Iterator[History]:
     try:
         connection = _ready(place, file)
     except sqlite3.DatabaseError as error:
-        if isinstance(
-            error, sqlite3.OperationalError
-        ):  # locked, disk full or no permission: the file itself may be intact
+        # locked, disk full or no permission: the file itself may be intact
+        if isinstance(error, sqlite3.OperationalError):
             raise UsageError(
                 f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
             ) from None

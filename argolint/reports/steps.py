@@ -51,9 +51,8 @@ def order(app: App, fleet: Fleet) -> tuple[Step, ...]:
 def _id(app: App, task: Task) -> ResourceId:
     group, version = api_of(task.manifest)
     own = text_at(task.manifest, "metadata", "namespace")
-    namespaced = (
-        task.hook and (group, task.kind) not in CLUSTER_SCOPED
-    )  # objects of other applications have a namespace already
+    # objects of other applications have a namespace already
+    namespaced = task.hook and (group, task.kind) not in CLUSTER_SCOPED
     return ResourceId(group, task.kind, own or (task.namespace if namespaced else ""), task.name, version, app.cluster)
 
 

@@ -27,7 +27,9 @@ _FIRST_RETRY_S = 15.0
 
 
 class Checker:
-    """Runs `check` every `interval_s` seconds, sooner after a failure, and keeps the result. With a `follower` it runs that one's checks when they are due.
+    """Runs `check` every `interval_s` seconds, sooner after a failure, and keeps the result.
+
+    With a `follower` it runs that one's checks when they are due.
 
     `log` gets one line about every check that failed, and about the first success after it; with several Argo CDs also about each that
     cannot be read, and when it can be read again.

@@ -86,7 +86,10 @@ class Others:
         return ReportedApp(app.server if app.server == self._own.server else "", "", "", app.project)
 
     def _text(self, text: str, close: Mapping[str, ReportedApp], keep: Collection[str]) -> str:
-        """`close`: related applications by name, masked at every place. `keep`: namespace/name pairs that stay."""
+        """The text with a word in place of each application of another project.
+
+        `close`: related applications by name, masked at every place. `keep`: namespace/name pairs that stay.
+        """
         pieces: list[str] = []
         end, last = 0, cast("re.Match[str] | None", None)
         for word in _WORD.finditer(text):

@@ -9,7 +9,9 @@ from argolint.engine.result_cache import LEAST_AGE_S, MAX_AGE_S
 
 @dataclass(frozen=True)
 class Times:
-    """debounce_s     from the first hint of a change to the look at it
+    """The seconds of each wait, and the bytes after which a stream is opened again.
+
+    debounce_s     from the first hint of a change to the look at it
     per_app_s      between two looks at one application
     list_s         between two regular lists of all applications
     relist_s       at least between two lists, even if the stream restarts more often

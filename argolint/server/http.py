@@ -34,10 +34,8 @@ from argolint.server.pool import Session, bounded
 from argolint.server.token import project_of
 from argolint.server.transport import Answer, Query, Stats
 
-CONNECT_S, IDLE_S = (
-    30.0,
-    120.0,
-)  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
+# to connect, and between two bytes: managed-resources may wait for a refresh of the app
+CONNECT_S, IDLE_S = 30.0, 120.0
 ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 20  # http.client buffers this much, and a part may be one byte
@@ -418,9 +416,8 @@ def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> 
         what = f"the address of {server}, or that of the proxy in front of it, cannot be used"
         return _NoAnswerError(what, _PROXY, final=True)
     cause = _root(error)
-    text = (
-        type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)
-    )  # the address is quoted
+    # the address is quoted
+    text = type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)
     if isinstance(error, requests.exceptions.ProxyError):
         return _NoAnswerError(
             f"the proxy in front of {server} gives no answer: {text}", "check HTTPS_PROXY and NO_PROXY"

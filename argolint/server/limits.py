@@ -48,9 +48,10 @@ class Pacing(msgspec.Struct, frozen=True):
         )
 
     def shared_by(self, count: int) -> int:
-        """How many of that many processes or machines can share it: each has at least one request in flight, also to each cluster.
+        """The most processes or machines, up to `count`, that can share these limits: each of them needs one request in flight, and one for
+        each cluster.
 
-        The default number for a cluster is not set by the user: there each gets one anyway.
+        A limit for a cluster that the user has not set is no obstacle: each gets one request anyway.
         """
         limited = self.per_cluster if self.per_cluster < PER_CLUSTER else count
         return min(count, self.workers, limited)

@@ -330,7 +330,7 @@ def _next_to(path: str, folder: Path) -> str:
 
 
 def _plain_address(url: str) -> str:
-    """A normalized address."""
+    """The address in lower case, without its default port and a slash at the end."""
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"

@@ -96,7 +96,7 @@ class _Directory:
     def read(self, name: str, crc32: int | None = None) -> bytes:
         folder, _, file_name = str(self._path / _inside(name, self._path)).rpartition(os.sep)
         path = os.path.join(self._real_folder(folder), file_name)  # noqa: PTH118  # thousands of them
-        if os.path.islink(path):  # noqa: PTH114
+        if os.path.islink(path):  # noqa: PTH114  # the same
             path = os.path.realpath(path)
         if not path.startswith(self._real_root):  # a link that leads out of the snapshot
             raise SnapshotError(f"the snapshot {self._path} names a file outside of itself: {name}", _HINT)

@@ -75,7 +75,7 @@ class Stream:
     def events(self, query: Pairs, known: Sequence[Object]) -> Iterator[bytes]:
         """The bytes of one stream. Without a resourceVersion it begins with all `known` applications."""
         given = dict(query)
-        stream = _Open(self.faults, random.Random(self.faults.seed), given.get("fields", ""))  # noqa: S311
+        stream = _Open(self.faults, random.Random(self.faults.seed), given.get("fields", ""))  # noqa: S311  # faults to repeat, no secret
         projects = {value for name, value in query if name in ("projects", "project") and value}
         stream.wants = lambda app: not projects or text_at(app, "spec", "project") in projects
         if "resourceVersion" not in given:

@@ -104,7 +104,6 @@ class Masker:
         return {k: v if k in _OF_REPOSITORY else self._redactor.value(v, everything=True) for k, v in item.items()}
 
     def _without_people(self, node: Any, name: str = "") -> Any:
-        """The node without addresses of people."""
         if isinstance(node, dict):
             return {key: self._without_people(child, key) for key, child in node.items()}
         if isinstance(node, list):

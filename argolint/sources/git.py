@@ -50,9 +50,8 @@ _OVERRULED = (
 )
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": str(
-        Path(__file__).with_suffix(".config")
-    ),  # only here does every git version obey safe.directory
+    # only in a file does every git version obey safe.directory
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_suffix(".config")),
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "",  # no transport at all
     "GIT_NO_LAZY_FETCH": "1",

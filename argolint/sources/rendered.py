@@ -84,7 +84,9 @@ def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
 
 
 def _cluster_scoped(group: str, kind: str, scopes: Mapping[tuple[str, str], bool], app: App, fleet: Fleet) -> bool:
-    """From the built-in kinds, the available CRDs, else from the objects of that kind that Argo CD manages on the cluster."""
+    """Whether objects of the kind have no namespace: by the built-in kinds, by the CRDs of the render (`scopes`), else by the objects of that kind
+    that Argo CD manages on the cluster.
+    """
     if (group, kind) in CLUSTER_SCOPED:
         return True
     if (group, kind) in scopes:

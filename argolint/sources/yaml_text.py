@@ -200,8 +200,8 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if not self.check_event(yaml.AliasEvent):
             return super().compose_node(parent, index)
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        node: yaml.ScalarNode | None = copy.copy(super().compose_node(parent, index))  # type: ignore[assignment]
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # PyYAML has no types for it
+        node: yaml.ScalarNode | None = copy.copy(super().compose_node(parent, index))  # type: ignore[assignment]  # it gets a style below
         assert node is not None
         node.start_mark, node.end_mark, node.style = event.start_mark, event.end_mark, "*"
         return node

@@ -212,7 +212,7 @@ def parse_time(text: Any) -> datetime | None:
     if not isinstance(text, str):
         return None
     try:
-        return real_time(datetime.fromisoformat(_FRACTION.sub("", text)))
+        return real_time(datetime.fromisoformat(_FRACTION.sub("", text) if "." in text else text))
     except ValueError:
         return None
 
@@ -221,6 +221,8 @@ def real_time(found: datetime | None) -> datetime | None:
     """The time as aware UTC; None for Go's zero time and for years outside of Python's arithmetic."""
     if found is None or found.year not in _YEARS:
         return None
+    if found.tzinfo is UTC:
+        return found
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 

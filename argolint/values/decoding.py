@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 import msgspec
 
@@ -82,12 +82,25 @@ def object_value(text: Text) -> Json:
 
 
 def _may_be_deeper(text: Text, levels: int = MAX_DEPTH) -> bool:
-    """A cheap test: each level except the innermost begins with a bracket that is not empty."""
+    """A cheap test: each level of the deepest value opens before it and closes after it.
+
+    So the first half of the text opens enough brackets, or the second half closes enough. All but the innermost are not empty.
+    """
     if isinstance(text, bytes):
-        brackets = text.count(b"{") + text.count(b"[")
-        return brackets > levels and brackets - text.count(b"{}") - text.count(b"[]") >= levels
-    brackets = text.count("{") + text.count("[")
-    return brackets > levels and brackets - text.count("{}") - text.count("[]") >= levels
+        return _is_bracketed(text, levels, (b"{", b"[", b"{}", b"[]", b"}", b"]"))
+    return _is_bracketed(text, levels, ("{", "[", "{}", "[]", "}", "]"))
+
+
+def _is_bracketed(text: AnyStr, levels: int, marks: tuple[AnyStr, AnyStr, AnyStr, AnyStr, AnyStr, AnyStr]) -> bool:
+    brace, bracket, no_keys, no_items, brace_end, bracket_end = marks
+    half = len(text) // 2
+    opened = text.count(brace, 0, half) + text.count(bracket, 0, half)
+    closed = text.count(brace_end, half) + text.count(bracket_end, half)
+    if max(opened, closed) <= levels:
+        return False
+    opened -= text.count(no_keys, 0, half) + text.count(no_items, 0, half)
+    closed -= text.count(no_keys, half) + text.count(no_items, half)
+    return max(opened, closed) >= levels
 
 
 def converted(value: Any, kind: type[T]) -> T:

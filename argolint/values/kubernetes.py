@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 from argolint.values.decoding import kind_of
+from argolint.values.memo import by_identity
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -76,6 +77,36 @@ def group_of(obj: Object) -> str:
     return api_of(obj)[0]
 
 
+def is_custom(group: str) -> bool:
+    """True for the groups of CRDs, Gateway API's among them."""
+    return "." in group and group not in _BUILTIN_GROUPS
+
+
+_BUILTIN_GROUPS = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    )
+)
+
+
 def api_of(obj: Object | None) -> tuple[str, str]:
     """(group, version) of a decoded object; both empty if it has no apiVersion."""
     group, _, version = text_at(obj, "apiVersion").rpartition("/")
@@ -116,6 +147,11 @@ def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
     return _containers(base, spec, "initContainers", "containers")
 
 
+def images(obj: Object | None) -> list[str]:
+    """The image of each container of the pod spec, init containers first; empty for a container without one."""
+    return [text_at(container, "image") for _, container in containers(obj)]
+
+
 def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Object]]:
     for field in fields:
         for index, container in enumerate(items(spec, field)):
@@ -139,9 +175,13 @@ class PodReference:
     by: Literal["environment", "volume", "pull", "pod"] = "pod"
 
 
-def reads(obj: Object | None) -> Iterator[PodReference]:
+@by_identity(64)
+def reads(obj: Object | None) -> tuple[PodReference, ...]:
     """All references of this object's pods: Secrets, ConfigMaps, claims, classes and the service account."""
-    base, spec = pod_spec(obj)
+    return tuple(_reads(*pod_spec(obj)))
+
+
+def _reads(base: str, spec: Object) -> Iterator[PodReference]:
     for at, container in _containers(base, spec, "initContainers", "containers", "ephemeralContainers"):
         yield from _environment(at, container, starts=f"{base}/ephemeralContainers/" not in at)
     for index, volume in enumerate(items(spec, "volumes")):

@@ -76,36 +76,6 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
     return any(fnmatchcase(text, pattern) for pattern in patterns)
 
 
-def is_custom(group: str) -> bool:
-    """True for the groups of CRDs, Gateway API's among them."""
-    return "." in group and group not in _BUILTIN_GROUPS
-
-
-_BUILTIN_GROUPS = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        "admissionregistration",
-        "apiextensions",
-        "apiregistration",
-        "authentication",
-        "authorization",
-        "certificates",
-        "coordination",
-        "discovery",
-        "events",
-        "flowcontrol.apiserver",
-        "internal.apiserver",
-        "networking",
-        "node",
-        "rbac.authorization",
-        "resource",
-        "scheduling",
-        "storage",
-        "storagemigration",
-    )
-)
-
-
 def wanted_crds(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
     """The CRD of this kind from every application that claims it: each may have another version's defaults."""
     return wanted_definitions(app, fleet, resource.group, resource.kind, owners=sys.maxsize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
@@ -97,10 +97,10 @@ def write_live_fix(app: App, resource: Resource, changes: Sequence[Change], titl
         if where is None:
             return None
         _set_value(manifest, where, change.live, operations)
-    removal = drop_fix(app, resource, removed, title)
-    if removal is None:
+    paths = _written_paths(resource, removed)
+    if paths is None:
         return None
-    operations += removal.edit.content
+    operations += removals(manifest, paths)  # of the edited manifest, whose item may hold an added field now
     return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), caveat)
 
 
@@ -172,13 +172,16 @@ def _set_value(
 
 def drop_fix(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit that removes these fields; None if one of them is missing there."""
-    paths: list[str] = []
-    for change in changes:
-        where = manifest_path(resource, change.pointer)
-        if where is None or where[1]:
-            return None
-        paths.append(join_pointer(*where[0]))
-    return removal_fix(app, resource, paths, title, caveat)
+    paths = _written_paths(resource, changes)
+    return None if paths is None else removal_fix(app, resource, paths, title, caveat)
+
+
+def _written_paths(resource: Resource, changes: Iterable[Change]) -> list[str] | None:
+    """Where the manifest has these fields; None if one of them is missing there."""
+    places = [manifest_path(resource, change.pointer) for change in changes]
+    if any(where is None or where[1] for where in places):
+        return None
+    return [join_pointer(*where[0]) for where in places if where]
 
 
 def removal_fix(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
@@ -188,29 +191,18 @@ def removal_fix(app: App, resource: Resource, pointers: Sequence[str], title: st
 
 def server_side_diff_fix(app: App) -> Fix | None:
     """The Application's annotation with which the API server itself computes the changes of a sync; None if it is set."""
-    operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")
-    if not operations:
-        return None
-    return Fix(
-        "Let the API server compare: ServerSideDiff=true",
-        "application",
-        application_place(app),
-        Edit("json-patch", operations),
-        "each comparison costs a dry-run apply",
-    )
+    caveat = "each comparison costs a dry-run apply"
+    return _compare_option_fix(app, "ServerSideDiff=true", "Let the API server compare", caveat)
 
 
 def webhook_diff_fix(app: App) -> Fix | None:
     """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it is there."""
-    operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
-    if not operations:
-        return None
-    return Fix(
-        "Compare with webhooks: IncludeMutationWebhook=true",
-        "application",
-        application_place(app),
-        Edit("json-patch", operations),
-    )
+    return _compare_option_fix(app, "IncludeMutationWebhook=true", "Compare with webhooks")
+
+
+def _compare_option_fix(app: App, option: str, title: str, caveat: str = "") -> Fix | None:
+    edit = Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, option))
+    return Fix(f"{title}: {option}", "application", application_place(app), edit, caveat) if edit.content else None
 
 
 def respect_fix(app: App) -> Fix:

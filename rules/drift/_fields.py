@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
-from argolint.application.applied import by_argocd
+from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, ResourceKey, Symptom
+from argolint.application.applied import by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 from ._grammar import is_reordered_list
 
@@ -24,7 +25,19 @@ def matching_changes(
 
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
-    return tuple((r, tuple(c for c in r.changes if not is_phantom_field(r, c))) for r in app.changed)
+    return tuple(
+        (r, tuple(c for c in r.changes if not is_phantom_field(r, c) and c.pointer not in app.derive(_echoes)[r.key]))
+        for r in app.changed
+    )
+
+
+def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
+    """The changes of an object, without those that would vanish with another one of the same list."""
+    return tuple(c for c in resource.changes if c.pointer not in app.derive(_echoes)[resource.key])
+
+
+def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
+    return {resource.key: shown_with_another(app, resource) for resource in app.changed}
 
 
 def finding(
@@ -43,15 +56,22 @@ def finding(
     `fixes` may hold None for edits that cannot be written.
     """
     left = len(changes) - _LINES
+    echoes = app.derive(_echoes).get(resource.key, {})
+    with_them = sorted(
+        p
+        for p, place in echoes.items()
+        if p not in pointers(changes) and any(below(change.pointer, place) for change in changes)
+    )
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
         evidence=(
             *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
+            *((f"shown only while the list differs: {enumerated(with_them)}",) if with_them else ()),
             *evidence,
         ),
-        explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
+        explains=tuple(Symptom.change(resource.id, place) for place in (*pointers(changes), *with_them)),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
     )
@@ -171,9 +191,25 @@ def is_left_out(resource: Resource, change: Change) -> bool:
     live_value = get(resource.live, change.pointer)
     if change.live is not MISSING or live_value in (MISSING, None, {}, [], ""):
         return False
+    shifted = False
     for place in at_and_above(change.pointer):  # for a missing item, its index now has another item
-        above = place.rpartition("/")[0]
+        above, _, index = place.rpartition("/")
         whole, compared = get(resource.live, above), get(resource.normalized, above)
-        if isinstance(whole, list) and isinstance(compared, list) and len(compared) >= len(whole):
+        if not (isinstance(whole, list) and isinstance(compared, list)):
+            continue
+        if len(compared) >= len(whole) and (
+            shifted or place == change.pointer or not _is_same_item(whole, compared, index)
+        ):
             return False
+        shifted = shifted or len(compared) < len(whole)
     return True
+
+
+def _is_same_item(whole: list[Any], compared: list[Any], index: str) -> bool:
+    """True if the two lists, of one length, have an item of the same name at this index."""
+    place = index_of(index)
+    if place is None or len(whole) != len(compared) or place >= len(whole):
+        return False
+    pair = whole[place], compared[place]
+    names = ([item.get(key) for item in pair] for key in ITEM_NAMES if all(isinstance(i, Mapping) for i in pair))
+    return any(one is not None and one == other for one, other in names)

@@ -20,8 +20,7 @@ _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 @dataclass(frozen=True)
 class Scaler:
-    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an annotation pauses
-    it."""
+    """An autoscaler of one workload with its bounds, and the application that manages it. `paused`: KEDA's annotation stops it."""
 
     app: AppRef
     id: ResourceId

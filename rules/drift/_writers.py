@@ -56,9 +56,14 @@ def is_reconciling_controller(resource: Resource, writer: Writer | None) -> bool
         return False
     found = known_writer(writer)
     if found is not None:
-        return found.sort == "controller"
+        return found.sort == "controller" or (found.sort == "mutator" and is_webhook_configuration(resource))
     own = writer.manager.lower() in resource.group.split(".")[:-1]
     return own or any(w.manager == writer.manager and w.subresource == "status" for w in managers(resource.live or {}))
+
+
+def is_webhook_configuration(resource: Resource) -> bool:
+    """True for the objects that the API server sends to no admission webhook: a writer named after one is the webhook's own server."""
+    return resource.group == "admissionregistration.k8s.io" and resource.kind.endswith("WebhookConfiguration")
 
 
 def filling_webhook(resource: Resource) -> str:

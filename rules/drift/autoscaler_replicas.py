@@ -127,7 +127,6 @@ def _fight_finding(
 
 
 def _bounds_evidence(scaler: Scaler | None, own: str = "") -> tuple[str, ...]:
-    """The bounds of its scaling."""
     if scaler is not None:
         return (str(scaler),)
     return (f"its own controller scales it {own}",) if own else ()

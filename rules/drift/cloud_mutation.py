@@ -44,12 +44,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 changes,
                 f"{provider['name']} rewrites {pointers_text(changes)} of {resource.id}, so Git's value never stays.",
                 fixes=(
-                    write_live_fix(
+                    None
+                    if provider.get("moves")
+                    else write_live_fix(
                         app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
                     ),
                     narrowest_ignore(app, resource, pointers(changes)),
                 ),
-                evidence=(f"source: {provider['source']}",),
+                evidence=(
+                    *((str(provider["advice"]),) if provider.get("moves") else ()),
+                    f"source: {provider['source']}",
+                ),
             )
 
 
@@ -63,6 +68,8 @@ def _is_provider_rewrite(provider: Any, resource: Resource, change: Change) -> b
     if not any(re.fullmatch(pattern, change.pointer, re.DOTALL) for pattern in patterns):
         return False
     text = json.dumps(None if change.live is MISSING else change.live)
+    if "live" in provider and not (isinstance(change.live, str) and re.fullmatch(provider["live"], change.live)):
+        return False
     words = provider.get("holds", ())
     return not words or any(f'"{word}"' in text for word in words)
 

@@ -2,8 +2,8 @@
 
 What it finds: a field that differs only because of Argo CD's way to compare. With the sync option `ServerSideApply=true` Argo CD predicts the
 result of a server-side apply. A replay of the comparison without the option finds both sides equal. With `ServerSideDiff=true` it may count a
-field as live that the live object lacks, since `managedFields` still have it, list a port a second time if Git omits its protocol, or undo a
-commit's change of a custom resource.
+field as live that the live object lacks, since `managedFields` still have it, list a port a second time if Git omits its protocol, undo a
+commit's change of a custom resource, or take a field that an ignore rule ignores by its manager from the live side alone.
 
 Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing useful. Or it is Synced, and a commit is not live.
 
@@ -11,20 +11,30 @@ How to fix: let the API server itself compare (`ServerSideDiff=true`), which kno
 the cause, remove it.
 
 Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
-argoproj/argo-cd#28861, #24786 and #28818.
+argoproj/argo-cd#28861, #24786, #28818 and #20178.
 """
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, git_moved, settled
-from argolint.comparison import Strategy, builtin, change, compared_by, differing, rules_of, strategy_of, writer
+from argolint.comparison import (
+    Strategy,
+    builtin,
+    change,
+    compared_by,
+    differing,
+    matches_object,
+    rules_of,
+    strategy_of,
+    writer,
+)
 from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
 from ._edits import server_side_diff_fix, source_place, webhook_diff_fix
-from ._fields import change_line, finding, is_phantom_field, pointers_text
+from ._fields import change_line, finding, is_left_out, is_phantom_field, pointers, pointers_text
 
 _OPTION = "ServerSideApply=true"
 """Before Argo CD 3.6 it selects the structured merge. For a comparison by the API server there is no better one."""
@@ -49,10 +59,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _merged_finding(app, resource, changes)
         if changes := tuple(c for c in resource.changes if is_phantom_field(resource, c)):
             yield _not_live_finding(app, resource, changes)
-        if strategy is Strategy.SERVER_SIDE and (
-            changes := tuple(c for c in resource.changes if _is_repeated_port(resource, c))
-        ):
-            yield _repeated_port_finding(app, resource, changes)
+        if strategy is Strategy.SERVER_SIDE:
+            if changes := tuple(c for c in resource.changes if _is_repeated_port(resource, c)):
+                yield _repeated_port_finding(app, resource, changes)
+            yield from _half_ignored_findings(app, fleet, resource)
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
     if at_fault and app.sync_status == "Synced" and not settled(app):
         yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
@@ -133,6 +143,28 @@ def _repeated_port_finding(app: App, resource: Resource, changes: tuple[Change, 
         evidence=("a fault of the pre-releases of Argo CD 3.2.0 (argo-cd 24786)",),
         fixes=(write if operations else None, _own_comparison_fix(app)),
     )
+
+
+def _half_ignored_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
+    """One finding for each trusted manager whose fields are taken from the live side alone: the API server's answer still has them."""
+    left_out = tuple(c for c in resource.changes if c.writer is not None and is_left_out(resource, c))
+    if not left_out:
+        return
+    entries = tuple(e for e in rules_of(app.raw, fleet.settings, fleet.version).ignore if e.managers)
+    trusted = {name for e in entries if matches_object(e, resource.any) for name in e.managers}
+    for manager in dict.fromkeys(c.writer.manager for c in left_out if c.writer and c.writer.manager in trusted):
+        changes = tuple(c for c in left_out if c.writer and c.writer.manager == manager)
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} is OutOfSync over {pointers_text(changes)}: the server-side diff ignores {manager}'s fields on the live side only.",
+            evidence=(
+                f"an ignore rule names {manager} in managedFieldsManagers",
+                "an entry by pointer ignores both sides",
+            ),
+            fixes=(narrowest_ignore(app, resource, pointers(changes)), _own_comparison_fix(app)),
+        )
 
 
 def _hidden_commit_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:

@@ -21,9 +21,9 @@ from functools import partial
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import renamed, rewritten_on_arrival
 from argolint.values import below, get
+from argolint.values.kubernetes import is_custom
 
 from ._defaults import (
-    is_custom,
     is_default,
     is_kubernetes_default,
     is_schema_default,

@@ -36,6 +36,8 @@ _LISTS = {
 }
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod", "Rollout")
 _POD_LISTS = {"volumes": ("name",), "initContainers": ("name",), "containers": ("name",)}
+_UNIQUE = ("volumeMounts", "volumeDevices", "volumes", "initContainers", "containers")
+"""Lists whose repeated names the API server refuses (pkg/apis/core/validation); a merge patch may still fold them into one entry."""
 _MESSAGE = regex(
     r"duplicate entries for key|\$setElementOrder|\b(env|ports|volumes|volumeMounts|volumeDevices|containers)\[\d+\][\w.]*: Duplicate value"
     r"|mountPath: Invalid value: \S+ must be unique"
@@ -117,8 +119,15 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     more = f" (and {len(others)} more)" if others else ""
     times = sum((r.list_pointer, r.name) == (first.list_pointer, first.name) for r in repeats) + 1
     used = "first" if _first_is_used(resource, repeats) else "last"
-    second = "both are equal" if first.same_value else f"the {'first' if used == 'first' else 'second'} is used now"
+    is_new = used == "last" and get(resource.live, first.later, None) is None
+    second = (
+        "both are equal"
+        if first.same_value
+        else f"the {'first' if used == 'first' else 'second'} {'counts' if is_new else 'is used now'}"
+    )
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
+    if not refused and resource.live is None and first.field in _UNIQUE and resource.kind != "Rollout":
+        end = "the API server refuses such an object"
     drifted = dict.fromkeys(
         r.list_pointer for r in repeats if any(below(change.pointer, r.list_pointer) for change in resource.changes)
     )
@@ -141,7 +150,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
                 app,
                 resource,
                 [r.later if used == "first" else r.earlier for r in repeats],
-                _title(first, used, refused=bool(refused)),
+                _title(first, used, is_new=is_new, refused=bool(refused)),
             ),
         ),
     )
@@ -156,10 +165,14 @@ def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
     return isinstance(live_entries, list) and earlier in live_entries and later not in live_entries
 
 
-def _title(first: Repeat, used: str, *, refused: bool) -> str:
+def _title(first: Repeat, used: str, *, is_new: bool, refused: bool) -> str:
     if refused and first.field == "ports":
         return f"Keep one entry of port {first.name}, and use its name or number everywhere"
-    return "Keep one entry of each" if refused else f"Keep the {used} entry, which is used today"
+    return (
+        "Keep one entry of each"
+        if refused
+        else f"Keep the {used} entry, which {'counts' if is_new else 'is used today'}"
+    )
 
 
 RULE = Rule(

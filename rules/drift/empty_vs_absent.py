@@ -23,8 +23,8 @@ from argolint.application.applied import git_moved, new_in_git, rewritten_on_arr
 from argolint.comparison import rules_of
 from argolint.edits import application_place, ignore_entries, set_field
 from argolint.values import below, enumerated, get, index_of, split_pointer
+from argolint.values.kubernetes import is_custom
 
-from ._defaults import is_custom
 from ._edits import drop_fix, source_place, write_live_fix
 from ._fields import finding, matching_changes, pointers, pointers_text
 from ._grammar import is_hollow_difference
@@ -115,7 +115,7 @@ def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) 
 
 
 def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
-    """True for fields; not for entries of a user's own map, where an empty text is a value."""
+    """True for an empty field that no person wrote. In a user's own map, such as labels, an empty text is a value."""
     entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
     return not entry and is_hollow_difference(change.desired, change.live) and not is_sort(change.writer, "person")
 

@@ -16,6 +16,7 @@ Sources: argoproj/argo-cd#4326, #28590; util/argo/normalizers/diff_normalizer.go
 """
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -181,24 +182,86 @@ def _meant_objects(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], F
 
 
 def _repair_fixes(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource], version: str) -> Iterator[Fix]:
-    if fault.field:
-        operations = [
-            operation
-            for field, value in ((fault.field, fault.value), *fault.other_faults)
-            for operation in (
-                set_field(app.raw, f"{entry.origin}/{field}", value)
-                if value
-                else [{"op": "remove", "path": f"{entry.origin}/{field}"}]
-            )
-        ]
-        fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.other_faults))
-        yield _entry_fix(app, f"Repair {fields} of the entry", operations, entry, meant)
-        any_object = replace(entry, group="*", kind="*", name="", namespace="")
-        takes = any(removed_pointers(any_object, r) for r in meant)
-        if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
-            edit = Edit("json-patch", operations)
-            title = f"Repair {fields} of the entry, and nothing else"
-            yield Fix(title, "application", application_place(app), edit, "each sync still writes what Git says there")
+    """The repair of what selects objects, and of the paths that then still name nothing; none if such a path remains."""
+    repaired = _with_live_paths(entry, meant) if fault.field else None
+    if repaired is None:
+        return
+    operations = [
+        operation
+        for field, value in ((fault.field, fault.value), *fault.other_faults)
+        for operation in (
+            set_field(app.raw, f"{entry.origin}/{field}", value)
+            if value
+            else [{"op": "remove", "path": f"{entry.origin}/{field}"}]
+        )
+    ]
+    operations += _path_operations(app, entry, repaired)
+    fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.other_faults))
+    paths_too = " and its paths" if repaired != entry else ""
+    yield _entry_fix(app, f"Repair {fields} of the entry{paths_too}", operations, repaired, meant)
+    any_object = replace(repaired, group="*", kind="*", name="", namespace="")
+    takes = any(removed_pointers(any_object, r) for r in meant)
+    if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
+        edit = Edit("json-patch", operations)
+        title = f"Repair {fields} of the entry{paths_too}, and nothing else"
+        yield Fix(title, "application", application_place(app), edit, "each sync still writes what Git says there")
+
+
+def _with_live_paths(entry: IgnoreRule, objects: Sequence[Resource]) -> IgnoreRule | None:
+    """The entry with each pointer repaired that can never name anything; None if one of them cannot be repaired."""
+    any_object = replace(entry, group="*", kind="*", name="", namespace="", jq_paths=(), managers=())
+    known = [r for r in objects if r.any]
+    pointers, jq_paths = [], list(entry.jq_paths)
+    for path in entry.json_pointers:
+        single = replace(any_object, json_pointers=(path,))
+        fault = _path_fault(path, known, in_jq=False) if known else Fault("pointer", "", sure=False)
+        if not fault.sure or any(removed_pointers(_stored_entry(single, r), r) for r in known):
+            pointers.append(path)
+        elif isinstance(fault.value, str) and any(get(r.any, fault.value) is not MISSING for r in known):
+            pointers.append(fault.value)
+        elif as_jq := _as_jq_path(path, known):
+            jq_paths.append(as_jq)
+        else:
+            return None
+    return replace(entry, json_pointers=tuple(pointers), jq_paths=tuple(jq_paths))
+
+
+def _path_operations(app: App, entry: IgnoreRule, repaired: IgnoreRule) -> list[Json]:
+    """The operations that give the entry the paths of the repaired one."""
+    operations: list[Json] = []
+    place = f"{entry.origin}/jsonPointers"
+    if repaired.json_pointers != entry.json_pointers:
+        operations += (
+            set_field(app.raw, place, list(repaired.json_pointers))
+            if repaired.json_pointers
+            else [{"op": "remove", "path": place}]
+        )
+    if repaired.jq_paths != entry.jq_paths:
+        operations += set_field(app.raw, f"{entry.origin}/jqPathExpressions", list(repaired.jq_paths))
+    return operations
+
+
+def _as_jq_path(pointer: str, objects: Sequence[Resource]) -> str:
+    """The jq path for a pointer that walks through a list without an index, or has a wildcard; empty if it names nothing in these objects."""
+    for resource in objects:
+        node: Json = resource.any
+        found, jumps = "", 0
+        for step in split_pointer(pointer):
+            if isinstance(node, list) and (step == "*" or index_of(step) is None):
+                found, jumps, node = f"{found}[]?", jumps + 1, next(iter(node), None)
+                if step == "*":
+                    continue
+            found += _jq_step(step) if isinstance(node, Mapping) else f"[{step}]"
+            node = get(node, join_pointer(step), None)
+        found = found if found.startswith(".") else f".{found}"
+        entry = IgnoreRule("*", "*", jq_paths=(found,))
+        if jumps and removed_pointers(entry, resource):
+            return found
+    return ""
+
+
+def _jq_step(token: str) -> str:
+    return f".{token}" if re.fullmatch(r"[A-Za-z_]\w*", token) else f".[{json.dumps(token)}]"
 
 
 _MERGES_LISTS = (2, 11)
@@ -309,11 +372,21 @@ def _path_place(entry: IgnoreRule, path: str) -> str:
 
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
-        return (_take_out_fix(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
+        take_out = (_take_out_fix(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
+        as_jq = _as_jq_path(path, objects) if fault.sure and path in entry.json_pointers else ""
+        return (_as_jq_fix(app, entry, path, as_jq, objects), *take_out) if as_jq else take_out
     place = expression_pointer(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
     return (_entry_fix(app, "Repair the pointer", [operation], meant, objects),)
+
+
+def _as_jq_fix(app: App, entry: IgnoreRule, path: str, as_jq: str, objects: Sequence[Resource]) -> Fix:
+    rest = tuple(pointer for pointer in entry.json_pointers if pointer != path)
+    repaired = replace(entry, json_pointers=rest, jq_paths=(*entry.jq_paths, as_jq))
+    meant = replace(entry, json_pointers=(), jq_paths=(as_jq,), managers=())
+    operations = _path_operations(app, entry, repaired)
+    return _entry_fix(app, "Write the pointer as a jq path, which walks through lists", operations, meant, objects)
 
 
 def _take_out_fix(app: App, entry: IgnoreRule, path: str) -> Fix:
@@ -330,7 +403,9 @@ def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault
     if not path:
         return Fault("pointer", "it is empty")
     if not path.startswith("/"):
-        return Fault("pointer", "a JSON pointer begins with a slash", "jsonPointers", f"/{path}")
+        spelt = (f"/{path}", f"/{path.strip('.').replace('.', '/')}")
+        right = next((p for p in spelt if any(get(r.any, p) is not MISSING for r in objects)), spelt[0])
+        return Fault("pointer", "a JSON pointer begins with a slash", "jsonPointers", right)
     if "*" in path.split("/"):
         return Fault("pointer", "a JSON pointer knows no wildcard; jqPathExpressions do")
     return _pointer_fault(objects[0].any, split_pointer(path), "pointer")

@@ -14,12 +14,13 @@ Sources: util/argo/normalizers/diff_normalizer.go (each of live and desired lose
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
 from argolint.edits import application_place, removals
 
-from ._fields import finding, is_left_out, pointers_text
+from ._fields import finding, is_left_out, pointers, pointers_text
 from ._ignored import hidden_changes, own_entries, paths, selected_resources
 
 
@@ -58,22 +59,64 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
         for path, alone in paths(app, entry)
         if removed(resource.live or {}, alone) != removed(resource.desired or {}, alone)
     )
+    singles = tuple(alone for path, alone in paths(app, entry) if path in guilty)
+    differing = tuple(c for alone in singles for c in hidden_changes(app, fleet, resource, alone))
+    why = "since" if differing else "only because"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} differs at {pointers_text(changes)} only because an ignore rule takes it out of {side} alone.",
+        f"{resource.id} differs at {pointers_text(changes)} {why} an ignore rule takes it out of {side} alone.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"
             if any("select" in path or "if " in path for path in guilty)
             else "what the path names is at another place on each side",
+            *((f"without it the difference is at {pointers_text(differing)}",) if differing else ()),
         ),
         fixes=(
             _removal_fix(app, fleet, entry, guilty, of_server=of_server)
+            or _narrowed_fix(app, fleet, resource, entry, guilty, pointers(differing), of_server=of_server)
             or narrowest_ignore(app, resource, tuple(change.pointer for change in changes)),
         ),
     )
+
+
+def _narrowed_fix(
+    app: App,
+    fleet: Fleet,
+    resource: Resource,
+    entry: IgnoreRule,
+    guilty: tuple[str, ...],
+    differing: tuple[str, ...],
+    *,
+    of_server: bool,
+) -> Fix | None:
+    """The edit that ignores what really differs in place of these paths; None if they hide something of another object, or are the server's."""
+    singles = tuple(one for path, one in paths(app, entry) if path in guilty)
+    others = (other for other in selected_resources(app, entry) if other.key != resource.key)
+    if of_server or any(hidden_changes(app, fleet, other, one) for other in others for one in singles):
+        return None
+    places = _places_of(entry, guilty)
+    rest = _without_entry(app, entry) if places == [entry.origin] else app
+    narrow = narrowest_ignore(rest, resource, differing) if differing else None
+    if narrow is None:
+        return None
+    removal = removals(app.raw, places)
+    operations = [*removal, *narrow.edit.content] if rest is not app else [*narrow.edit.content, *removal]
+    title = "Ignore only what differs, in place of what names it on one side"
+    return replace(narrow, title=title, edit=Edit("json-patch", operations), older=())
+
+
+def _without_entry(app: App, entry: IgnoreRule) -> App:
+    """The application without this entry of its own, nor an empty list."""
+    left = [
+        each
+        for place, each in enumerate(app.spec["ignoreDifferences"])
+        if entry.origin.rpartition("/")[2] != str(place)
+    ]
+    spec = {key: value for key, value in app.spec.items() if key != "ignoreDifferences"}
+    return app.with_raw({**app.raw, "spec": {**spec, **({"ignoreDifferences": left} if left else {})}})
 
 
 def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
@@ -85,9 +128,14 @@ def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, .
     if of_server:
         text = f"resource.customizations.ignoreDifferences, key {entry.origin}: delete {', '.join(guilty)}"
         return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
+    operations = removals(app.raw, _places_of(entry, guilty))
+    return Fix(title, "application", application_place(app), Edit("json-patch", operations))
+
+
+def _places_of(entry: IgnoreRule, guilty: tuple[str, ...]) -> list[str]:
+    """The places of these paths in the Application; the entry's, if it holds nothing else."""
     whole = len(guilty) == len(entry.json_pointers) + len(entry.jq_paths) and not entry.managers
-    pointers = [entry.origin] if whole else [*_entry_pointers(entry, guilty)]
-    return Fix(title, "application", application_place(app), Edit("json-patch", removals(app.raw, pointers)))
+    return [entry.origin] if whole else [*_entry_pointers(entry, guilty)]
 
 
 def _entry_pointers(entry: IgnoreRule, guilty: tuple[str, ...]) -> Iterator[str]:

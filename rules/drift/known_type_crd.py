@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.application.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
+from argolint.values.kubernetes import is_custom
 
-from ._defaults import is_custom
 from ._edits import write_live_fix
 from ._fields import finding, matching_changes, pointers_text
 from ._grammar import is_hollow_difference

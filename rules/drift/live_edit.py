@@ -2,7 +2,8 @@
 
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that a person uses: kubectl, k9s, Lens, a dashboard, Argo
 CD's own UI, helm, an infrastructure-as-code run, a script. The finding has the tool, the time and both values. Fields from operators and other
-controllers are not reported.
+controllers are not reported. Also an object that something other than Argo CD applied after the last sync: that apply lacks the tracking label
+or annotation which each of Argo CD's own has.
 
 Why it hurts: a hotfix that exists only in the cluster is lost at the next sync, and Git does not show the running state.
 
@@ -13,17 +14,18 @@ Example: `image` changed with `kubectl edit` at night.
 Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management; k8s.io/kubectl pkg/cmd (field managers).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
-from argolint.application.applied import adopts, confirmed, not_stored
-from argolint.comparison import managers
-from argolint.values import get, sh
-from argolint.values.kubernetes import argocd_name
+from argolint.application.applied import adopts, confirmed, last_applied, not_stored, settled
+from argolint.comparison import TRACKING_ID, has_sync_option, managers
+from argolint.values import annotations_of, get, labels_of, sh, text_at
+from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._edits import removal_fix, source_place, write_live_fix
-from ._fields import finding, pointers_text
+from ._fields import finding, own_changes, pointers_text
 from ._grammar import is_hollow
 from ._writers import is_sort, known_writer
 
@@ -34,10 +36,49 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if adopts(app, resource):
             continue
         edits = [
-            edit for edit in (_edit_by_person(resource, change) for change in resource.changes) if edit is not None
+            edit
+            for edit in (_edit_by_person(resource, change) for change in own_changes(app, resource))
+            if edit is not None
         ]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
+        if not edits and _is_applied_elsewhere(app, fleet, resource):
+            yield _applied_elsewhere_finding(app, resource)
+
+
+def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the apply recorded in the object is not Argo CD's, though its last sync has applied the object: it lacks the tracking mark."""
+    applied = last_applied(resource)
+    if applied is None or app.operation is None or not settled(app, resource) or not app.operation.applied(resource.id):
+        return False
+    if has_sync_option(app.raw, resource.desired, "Replace=true"):
+        return False
+    by_label = "label" in fleet.tracking_method
+    marks = labels_of if by_label else annotations_of
+    mark = fleet.label_key if by_label else TRACKING_ID
+    return mark in marks(resource.desired) and mark not in marks(applied)
+
+
+def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
+    changes = resource.changes
+    return finding(
+        app,
+        resource,
+        changes,
+        f"Something other than Argo CD applied {resource.id} after the last sync, so it differs at {pointers_text(changes)}.",
+        confidence="likely",
+        evidence=("last-applied-configuration lacks the tracking mark that each apply of Argo CD has",),
+        fixes=(
+            Fix(
+                "Stop what applies the object: a pipeline, a script, Helm, or someone by hand",
+                "live",
+                f"{resource.id}",
+                Edit("command", f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields"),
+                "managedFields name the client and the time, where the cluster records them",
+            ),
+            _sync_fix(app, resource),
+        ),
+    )
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -47,8 +88,11 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
     failed = _has_sync_failed(app, resource)
+    kept = _kept_item(resource, changes)
     undone = "self-heal or the next sync" if app.self_heal else "the next sync"
     then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
+    if kept and not failed:
+        then = f"; {undone} {kept}"
     return finding(
         app,
         resource,
@@ -59,8 +103,44 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             _empty_map_fix(app, resource, changes),
             write_live_fix(app, resource, changes, "Commit the live value, if it is right"),
             _masked_values_fix(app, resource, changes),
-            None if failed else _sync_fix(app, resource),
+            None if failed else _whole_fix(app, resource) if kept else _sync_fix(app, resource),
         ),
+    )
+
+
+def _kept_item(resource: Resource, changes: tuple[Change, ...]) -> str:
+    """What a sync does with a list item whose key someone changed: it adds Git's item and keeps the edited one, which no patch names.
+
+    Empty if it undoes the edit. Two ports of one name, or one without a name among several of a Service, are refused.
+    """
+    for change in changes:
+        above = change.pointer.rpartition("/")[0]
+        wanted, live_list, after = (get(s, above, None) for s in (resource.desired, resource.live, resource.predicted))
+        if not (isinstance(wanted, list) and isinstance(live_list, list) and isinstance(after, list)):
+            continue
+        if len(after) <= len(wanted) or change.live is not MISSING:
+            continue
+        kept = [item for item in after if item in live_list and item not in wanted and isinstance(item, dict)]
+        nameless = "" if resource.kind == "Service" else None
+        names = Counter(text_at(item, "name") or nameless for item in after if isinstance(item, dict))
+        names.pop(None, None)
+        if kept and above.endswith("/ports") and any(names[text_at(item, "name")] > 1 for item in kept):
+            return "is refused, as it keeps that item next to Git's"
+        if kept:
+            return "adds Git's item and keeps that one"
+    return ""
+
+
+def _whole_fix(app: App, resource: Resource) -> Fix:
+    """The sync that sends the object whole; an Argo CD without it (before 2.2) needs the edit by hand."""
+    sync = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
+    return Fix(
+        "Or take the edited item out of the live object",
+        "live",
+        f"{resource.id}",
+        Edit("command", f"{sync} --replace"),
+        "sends the object whole; replicas of an autoscaler go back to what Git says",
+        older=((Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),),
     )
 
 

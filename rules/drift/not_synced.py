@@ -147,7 +147,11 @@ def _reason(app: App, to_prune: bool) -> str:
     if to_prune and not app.prune:
         return "auto-sync does not prune here"
     if settled(app):
-        return "without self-heal a synced revision is not synced again"
+        return (
+            "self-heal has not synced it yet"
+            if app.self_heal
+            else "without self-heal a synced revision is not synced again"
+        )
     return "no sync has reached this revision"
 
 

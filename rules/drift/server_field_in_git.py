@@ -31,7 +31,7 @@ _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the objec
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all such fields."""
     for resource in app.resources:
-        if not (resource.modified or resource.missing):
+        if not (resource.modified or resource.pending or resource.live is None):
             continue
         marked = resource.desired_known and resource.mentions(_ANY, "desired")
         own = tuple(
@@ -50,6 +50,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
+_RESOURCE_VERSION = "/metadata/resourceVersion"
+"""The API server refuses it in an object to create."""
 _CREATED_AT = "/metadata/creationTimestamp"
 """A field that Argo CD removes from both sides if it can; generators write it as null."""
 _WRITERS = "controllers and tools write"
@@ -74,13 +76,14 @@ def _has_metadata_field(resource: Resource, name: str) -> bool:
 def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) -> Finding:
     changes = tuple(c for c in resource.changes if any(below(c.pointer, p) for p in places))
     refusal = _refusal(app, resource)
-    end = "the sync fails on it" if refusal else "Git's never equal the live ones"
+    is_refused = bool(refusal) or (resource.live is None and _RESOURCE_VERSION in places)
+    end = "the sync fails on it" if is_refused else "Git's never equal the live ones"
     return Finding(
         message=f"The manifest of {resource.id} has {enumerated(places, 'field', limit=2)}, which {who}: {end}.",
         at=Location(
             app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _SERVER_POINTERS else "/metadata"
         ),
-        severity="error" if refusal else None if changes or resource.missing else "info",
+        severity="error" if is_refused else None if changes or resource.missing else "info",
         evidence=(
             *(change_line(change, resource) for change in changes),
             *((f"the last sync: {refusal}",) if refusal else ()),

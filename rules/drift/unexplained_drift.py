@@ -1,7 +1,8 @@
 """A difference that no other rule explains
 
 What it finds: a symptom without another rule's explanation: a field that Argo CD shows as different, an object that is missing or extra, or an
-application that is OutOfSync without any such object. The finding has the last writer of a field, its time and both values.
+application that is OutOfSync without any such object. The finding has the last writer of a field, its time and both values. Fields that are
+stored as others of the same map, after a conversion or a webhook of the kind, are one finding.
 
 Why it hurts: an application that is never in sync hides the next real difference.
 
@@ -31,12 +32,12 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, lacks, not_stored, settled
-from argolint.comparison import managers, writers
+from argolint.comparison import LAST_APPLIED, has_sync_option, managers, syncs_server_side, writers
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values import annotations_of, dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import drop_fix, write_live_fix
@@ -66,9 +67,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _object_finding(
             app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired"
         )
-    running = (
-        app.operation is not None and app.operation.phase == "Running"
-    )  # it changes objects that the list still shows as they were
+    # it changes objects that the list still shows as they were
+    running = app.operation is not None and app.operation.phase == "Running"
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _are_all_states_known(app)
     if unclear and not running and not _is_reason_shown(app):
         yield _unshown_finding(app)
@@ -83,10 +83,29 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
+    if not foreign and _is_stored_in_another_form(app, resource, changes):
+        lost = tuple(change for change in changes if change.live is MISSING)
+        places = {change.pointer.rpartition("/")[0] for change in lost}
+        added = tuple(c for c in changes if c.live is not MISSING and c.pointer.rpartition("/")[0] in places)
+        return finding(
+            app,
+            resource,
+            changes,
+            f"The cluster stores {pointers_text(lost)} of {resource.id} in another form, as {pointers_text(added)}, so Git's form never stays.",
+            cause="not-stored",
+            confidence="likely",
+            fixes=(
+                write_live_fix(app, resource, changes, "Write in Git the form that is stored"),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _writer_since_apply(resource) if dropped and not taken_off else ""
-    if taken_off:
+    replacer = _writer_since_apply(resource) if dropped and _is_replaced(app, resource) else ""
+    if replacer:
+        fact = f"lacks {pointers_text(changes)} of Git: {replacer} replaces the object after Argo CD applies it"
+    elif taken_off:
         writer_note = _writer_since_apply(resource)
         who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
         fact = f"lacks {pointers_text(changes)} though it was applied: {who}, a webhook or someone takes it off again"
@@ -104,10 +123,28 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         resource,
         changes,
         f"{resource.id} {fact}.",
-        cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
-        confidence="likely" if foreign else "possible",
-        fixes=_way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
+        cause="other-writer" if foreign or replacer else "not-stored" if dropped else "unknown",
+        confidence="likely" if foreign or replacer else "possible",
+        evidence=("last-applied-configuration, which Argo CD's apply writes, is gone from the live object",)
+        if replacer
+        else (),
+        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes))
+        if replacer
+        else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
+
+
+def _is_stored_in_another_form(app: App, resource: Resource, changes: tuple[Change, ...]) -> bool:
+    """Whether the API server gave fields that Argo CD applied away for others of the same map: a conversion or a webhook of their kind."""
+
+    def above(change: Change) -> str:
+        return change.pointer.rpartition("/")[0]
+
+    lost = [change for change in changes if not_stored(resource, change)]
+    added = [change for change in changes if change.desired is MISSING]
+    if not lost or len(lost) + len(added) != len(changes) or not settled(app, resource):
+        return False
+    return {above(change) for change in lost} <= {above(change) for change in added}
 
 
 def _way_out_fixes(
@@ -136,6 +173,32 @@ def _writer_since_apply(resource: Resource) -> str:
     return later_managers.pop() if len(later_managers) == 1 else ""
 
 
+def _is_replaced(app: App, resource: Resource) -> bool:
+    """Whether another program has written the object as a whole since Argo CD's client-side apply: the annotation of that apply is gone."""
+    desired = resource.desired or {}
+    if syncs_server_side(app.raw, desired) or has_sync_option(app.raw, desired, "Replace=true"):
+        return False
+    client_side = any(by_argocd(w) and w.operation == "Update" for w in managers(resource.live or {}))
+    return client_side and LAST_APPLIED not in annotations_of(resource.live)
+
+
+def _one_manager_fix(resource: Resource, manager: str) -> Fix:
+    switch = (
+        "manageCrds, installCRDs, crds.create or crds.install"
+        if resource.kind == "CustomResourceDefinition"
+        else "create or install"
+    )
+    return Fix(
+        f"Let either {manager!r} or Argo CD manage the object, not both",
+        "operator",
+        manager,
+        Edit(
+            "text",
+            f"In the flags or values of {manager} switch off what makes {resource.id} (such as {switch}), or take the object out of what Argo CD deploys.",
+        ),
+    )
+
+
 def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
@@ -156,9 +219,8 @@ def _writer_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
     """Fixes for a conflict with another writer; for a controller's moving number, first leave it to the controller."""
     ignore = narrowest_ignore(app, resource, pointers(changes))
     write = write_live_fix(app, resource, changes, "Write the live value, if it is right")
-    if all(
-        c.live is MISSING for c in changes
-    ):  # a mark that its reader removes when it is done, while Git still has it
+    # a mark that its reader removes when it is done, while Git still has it
+    if all(c.live is MISSING for c in changes):
         return (ignore, drop_fix(app, resource, changes, "Leave it out of Git"))
     moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
     return (ignore, write) if moved else (write, ignore)

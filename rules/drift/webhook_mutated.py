@@ -16,18 +16,27 @@ Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (Inc
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
-from argolint.values import below, get
+from argolint.values import below, get, index_of, join_pointer, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
 from ._defaults import is_default
-from ._edits import live_order_fix, source_place, webhook_diff_fix, write_live_fix
+from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
 from ._grammar import is_reordered_list
-from ._writers import filling_webhook, is_reconciling_controller, is_sort, known_writer, maker
+from ._writers import (
+    filling_webhook,
+    is_reconciling_controller,
+    is_sort,
+    is_webhook_configuration,
+    known_writer,
+    maker,
+)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -49,10 +58,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
             moved = tuple(change for change in own if is_reordered_list(change))
             other = tuple(change for change in own if change not in moved)
-            yield from (_controller_finding(app, resource, part) for part in (other, moved) if part)
+            yield from (_controller_finding(app, fleet, resource, part) for part in (other, moved) if part)
 
 
-def _controller_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
     unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
@@ -92,20 +101,53 @@ def _controller_finding(app: App, resource: Resource, changes: tuple[Change, ...
             confidence="likely",
         )
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
+    moving = all(_is_moving_number(change) for change in changes)
+    counted = moving and not unnamed and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
     return finding(
         app,
         resource,
         changes,
         f"{what}, and {end}.",
         fixes=(
-            narrowest_ignore(app, resource, pointers(changes)),
+            drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
+            _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes)),
             None
-            if unnamed or all(_is_moving_number(c) for c in changes)
+            if unnamed or moving
             else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",
         confidence="likely",
     )
+
+
+def _ignore_fix(app: App, fleet: Fleet, resource: Resource, places: tuple[str, ...]) -> Fix:
+    """The ignore entry; without the option to respect it where that would keep, and then apply, the outer list with all that live added to it."""
+    fix = narrowest_ignore(app, resource, places)
+    inner = any(index_of(token) is not None for place in places for token in split_pointer(place))
+    if not inner or fleet.at_least(2, 11) or not fleet.at_least(2, 3):
+        return fix
+    (edit, _), *older = fix.older
+    caveat = "hides every change of these fields; each sync still writes Git's value, until its writer is back"
+    return replace(fix, edit=edit, caveat=caveat, older=tuple(older))
+
+
+def _lists_as_wholes(resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
+    """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items."""
+
+    def place(pointer: str) -> str:
+        tokens = split_pointer(pointer)
+        for depth in range(1, len(tokens) + 1):
+            above = join_pointer(*tokens[: depth - 1])
+            sides = [get(side, above, None) for side in (resource.normalized, resource.predicted)]
+            lists = [side for side in sides if isinstance(side, list)]
+            nameless = any(
+                not any(key in item for key in ITEM_NAMES) for side in lists for item in side if isinstance(item, dict)
+            )
+            if len(lists) == 2 and nameless and len(lists[0]) != len(lists[1]):
+                return above
+        return pointer
+
+    return tuple(dict.fromkeys(place(change.pointer) for change in changes))
 
 
 def _is_moving_number(change: Change) -> bool:
@@ -165,7 +207,8 @@ def _is_by_controller(app: App, fleet: Fleet, resource: Resource, change: Change
 
 def _is_by_mutator(resource: Resource, change: Change) -> bool:
     by_another_rule = is_injected_bundle(resource, change) or is_set_by_patcher(resource, change)
-    return is_sort(change.writer, "mutator") and not by_another_rule
+    admitted = not is_webhook_configuration(resource)
+    return is_sort(change.writer, "mutator") and admitted and not by_another_rule
 
 
 RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.WRITER)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argolint import Fix, Resource
-from argolint.edits.advice import advice
+from argolint import Fix, Resource, ResourceId
+from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
 from argolint.values import dig, items, text_at
+from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
@@ -23,8 +24,11 @@ def meaning(resource: Resource, reason: str) -> Match | None:
     return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
 
 
-def of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
-    """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages."""
+def of_reason(resource: Resource, reason: str, pod: str = "", job: ResourceId | None = None) -> tuple[Fix, ...]:
+    """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages.
+
+    `job`: a Job that has failed for good, the object itself or below it: its containers are not started again.
+    """
     found = meaning(resource, reason)
     known = found.entry if found is not None and found.entry.knows == "cause" else None
     own = known is not None and (bool(known.when.kinds) or known.cause == "controller")
@@ -39,7 +43,13 @@ def of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]
     if name in _OF_NAMES and not _is_name(words.get("what") or ""):
         named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
     logs = {"logs": pod} if pod else {}
-    facts = {**facts_of(resource), **logs, "reason": excerpt(reason, 400)}
+    made = job if job and job != resource.id else None
+    ends = {
+        "ended": str(job or ""),
+        "job": str(made or ""),
+        "job_command": Shell(kubectl_name(made)) if made else "",
+    }
+    facts = {**facts_of(resource), **logs, **ends, "reason": excerpt(reason, 400)}
     return advice(__package__, f"unhealthy/{name}", {**facts, **named})
 
 
@@ -88,5 +98,8 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         ),
         "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
         "customization": f"resource.customizations.health.{group}{resource.kind}",
+        "ended": "",
+        "job": "",
+        "job_command": "",
         "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
     }

@@ -159,7 +159,7 @@ def _known_usage(name: str, workload: Object | None) -> Decimal | None:
 
 
 def _pod_usage(name: str, workload: Object | None) -> Decimal | None:
-    """The usage of one pod of the workload in a quota."""
+    """What one pod counts in a quota of this name; None if its spec does not show that: pod-level resources, or init containers that stay."""
     if name in ("pods", "count/pods"):
         return Decimal(1)
     kind, _, what = name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)

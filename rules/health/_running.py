@@ -80,17 +80,6 @@ def live_pod(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
     return None
 
 
-def container_ends(pod: Object) -> Iterator[tuple[str, Object]]:
-    """(container, terminated) of each container's present or last end."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for status in maps(pod.get("status"), field):
-            for state in ("state", "lastState"):
-                found = (status.get(state) or {}).get("terminated") if isinstance(status.get(state), dict) else None
-                if isinstance(found, dict):
-                    yield text_at(status, "name"), found
-                    break
-
-
 def names_in_pod(pod: Object) -> frozenset[str]:
     """The containers of a live pod, with the injected ones."""
     spec, status = pod.get("spec"), pod.get("status")

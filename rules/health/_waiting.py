@@ -41,7 +41,7 @@ def newest_warning(app: App, resource: Resource) -> str:
 
 
 def waiting_evidence(app: App, resource: Resource) -> tuple[str, ...]:
-    """Evidence lines: health, Event, missing answers, and the objects that wait for it."""
+    """Evidence lines: its health, its newest Warning Event or that Events are missing, and that the operation waits for it."""
     lines = [f"health {resource.health.status} {resource.health.message}".rstrip()]
     event = newest_warning(app, resource)
     if event:

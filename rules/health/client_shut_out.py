@@ -17,18 +17,18 @@ for pods on the node's network. A network plugin without support for policies ad
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, Rule
 from argolint.redaction import is_hidden
-from argolint.values import dig, get, items, mapping, maps, text_at
+from argolint.values import dig, get, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 
-from ..shared.labels import Selector, label_selector, labels_at, plain_selector
+from ..shared.labels import label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
 from ._addresses import Address, address_of, variables
+from ._policies import PodsEnd, has_only_own_policies, policies, restricting_policies, rules_of
 from ._ports import number_or_name, pod_ports
 from ._selecting import members_by_label
 from ._surroundings import Member, services, shown_object
@@ -43,14 +43,6 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _CallEnd:
-    """One end of a call: labels and namespace of the pods."""
-
-    labels: Mapping[str, str]
-    namespace: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Call:
     """The caller, the called pods and their port; the port is 0 if it is unknown."""
 
@@ -58,7 +50,7 @@ class _Call:
     pointer: str
     variable: str
     address: Address
-    source: _CallEnd
+    source: PodsEnd
     target: Member
     port: int
     protocol: str
@@ -66,7 +58,7 @@ class _Call:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each client and cause."""
-    if app.deleting or not app.desired_known or not any(_policies(app)):
+    if app.deleting or not app.desired_known or not any(policies(app)):
         return
     reported: set[tuple[object, str]] = set()
     for call in _calls(app, fleet):
@@ -74,12 +66,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if (call.client.id, cause) not in reported:
                 reported.add((call.client.id, cause))
                 yield _finding(app, call, cause, policy)
-
-
-def _policies(app: App) -> Iterator[Resource]:
-    for resource in app.of_kind("NetworkPolicy", _GROUP):
-        if shown_object(resource) and not resource.requires_pruning and resource.namespace:
-            yield resource
 
 
 def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
@@ -91,7 +77,7 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
         if not spec or spec.get("hostNetwork") is True:
             continue
         labels = labels_at(mapping(get(obj, at.removesuffix("/spec"), {}), "metadata"))
-        source = _CallEnd(labels, resource.namespace)
+        source = PodsEnd(labels, resource.namespace)
         for variable in variables(obj):
             address = address_of(variable, resource.namespace, fleet, app.cluster)
             if address is not None and not is_hidden(address.host, obj, variable.pointer):
@@ -99,7 +85,7 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
 
 
 def _calls_to_service(
-    app: App, client: Resource, pointer: str, name: str, address: Address, source: _CallEnd
+    app: App, client: Resource, pointer: str, name: str, address: Address, source: PodsEnd
 ) -> Iterator[_Call]:
     """The calls to the pods behind the Service, each with the pods' port."""
     service, targets = app.derive(_pods_behind_services, address.namespace).get(address.service, (None, ()))
@@ -132,76 +118,27 @@ def _target_port(entry: Object, target: Member) -> int:
 
 def _closing_policies(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource]]:
     """The causes, each with a policy that selects the pods and admits nothing of the call."""
-    target = _CallEnd(call.target.labels, call.target.id.namespace)
-    into = _restricting_policies(app, target, "Ingress")
-    admitted = any(_admits(app, p, rule, "from", call.source, call) for p in into for rule in _rules(p, "ingress"))
-    if into and not admitted and _has_only_own_policies(app, fleet, target.namespace):
+    target = PodsEnd(call.target.labels, call.target.id.namespace)
+    into = restricting_policies(app, target, "Ingress")
+    admitted = any(_admits(app, p, rule, "from", call.source, call) for p in into for rule in rules_of(p, "ingress"))
+    if into and not admitted and has_only_own_policies(app, fleet, target.namespace):
         yield "ingress", into[0]
-    egress = _restricting_policies(app, call.source, "Egress")
-    if egress and _has_only_own_policies(app, fleet, call.source.namespace):
-        rules = [(p, rule) for p in egress for rule in _rules(p, "egress")]
+    egress = restricting_policies(app, call.source, "Egress")
+    if egress and has_only_own_policies(app, fleet, call.source.namespace):
+        rules = [(p, rule) for p in egress for rule in rules_of(p, "egress")]
         if not any(_admits(app, p, rule, "to", target, call) for p, rule in rules):
             yield "egress", egress[0]
         elif not any(_admits_dns(rule) for _, rule in rules):
             yield "dns", egress[0]
 
 
-def _has_only_own_policies(app: App, fleet: Fleet, namespace: str) -> bool:
-    """Whether all policies in the namespace are this application's NetworkPolicies, with none of another application or product."""
-    return not any(
-        key.kind.endswith("NetworkPolicy") and (key.group != _GROUP or app.resource(key) is None)
-        for key in fleet.in_namespace(app.cluster, namespace)
-    ) and not any(
-        key.group != _GROUP and key.kind.endswith("NetworkPolicy")
-        for key in fleet.derive(_cluster_policies, app.cluster)
-    )
-
-
-def _cluster_policies(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
-    """The cluster-scoped policies of a cluster."""
-    kinds = (
-        ("policy.networking.k8s.io", "AdminNetworkPolicy"),
-        ("policy.networking.k8s.io", "BaselineAdminNetworkPolicy"),
-        ("cilium.io", "CiliumClusterwideNetworkPolicy"),
-        ("crd.projectcalico.org", "GlobalNetworkPolicy"),
-        ("projectcalico.org", "GlobalNetworkPolicy"),
-    )
-    return tuple(key for group, kind in kinds for key in fleet.of_kind(cluster, group, kind))
-
-
-def _restricting_policies(app: App, end: _CallEnd, direction: str) -> Sequence[Resource]:
-    """The policies that restrict these pods in this direction."""
-    index = app.derive(_policies_by_label, end.namespace, direction)
-    near = (each for pair in (None, *end.labels.items()) for each in index.get(pair, ()))
-    return [policy for policy, selector in near if selector.matches(end.labels)]
-
-
-def _policies_by_label(
-    app: App, namespace: str, direction: str
-) -> Mapping[tuple[str, str] | None, Sequence[tuple[Resource, Selector]]]:
-    """The policies of a namespace by a label of their selector; None for those without one, such as an empty podSelector."""
-    found: dict[tuple[str, str] | None, list[tuple[Resource, Selector]]] = defaultdict(list)
-    for policy in _policies(app):
-        spec = mapping(shown_object(policy), "spec")
-        types = items(spec, "policyTypes") or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
-        selector = label_selector(spec.get("podSelector"))
-        odd = not isinstance(spec.get("policyTypes"), list | None)
-        if policy.namespace == namespace and direction in types and selector is not None and not odd:
-            found[next(iter(selector.equal.items()), None)].append((policy, selector))
-    return found
-
-
-def _rules(policy: Resource, direction: str) -> Sequence[Object]:
-    return maps(mapping(shown_object(policy), "spec"), direction)
-
-
-def _admits(app: App, policy: Resource, rule: Object, field: str, end: _CallEnd, call: _Call) -> bool:
+def _admits(app: App, policy: Resource, rule: Object, field: str, end: PodsEnd, call: _Call) -> bool:
     """Whether the rule admits the call, or may do so; no peers means all peers, and no ports all ports."""
     peers = maps(rule, field)
     return (not peers or any(_may_be_peer(app, policy, peer, end) for peer in peers)) and _is_on_port(rule, call)
 
 
-def _may_be_peer(app: App, policy: Resource, peer: Object, end: _CallEnd) -> bool:
+def _may_be_peer(app: App, policy: Resource, peer: Object, end: PodsEnd) -> bool:
     if peer.get("ipBlock") is not None:
         return True
     chosen, space = peer.get("podSelector"), peer.get("namespaceSelector")
@@ -267,7 +204,7 @@ def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
     well = call.client.health.status in ("", "Healthy")
     return Finding(
         message=says,
-        at=Location(app.ref, policy.id, f"/spec/{field}" if _rules(policy, field) else "/spec"),
+        at=Location(app.ref, policy.id, f"/spec/{field}" if rules_of(policy, field) else "/spec"),
         cause=cause,
         severity="warning" if well else "error",
         confidence="likely",
@@ -302,7 +239,7 @@ def _rule_yaml(cause: str, call: _Call) -> str:
             "egress:      # next to the rules that are there\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
             "  ports:\n  - {protocol: UDP, port: 53}\n  - {protocol: TCP, port: 53}\n"
         )
-    other = call.source if cause == "ingress" else _CallEnd(call.target.labels, call.target.id.namespace)
+    other = call.source if cause == "ingress" else PodsEnd(call.target.labels, call.target.id.namespace)
     labels = dict(sorted(other.labels.items())[:4])
     own = call.target.id.namespace if cause == "ingress" else call.source.namespace
     space = (

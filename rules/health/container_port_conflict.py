@@ -43,8 +43,9 @@ from argolint.values import annotations_of, dig, get, items, maps, number_at, te
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
+from ..shared.pods import container_ends
 from ._ports import injected_container_ports, number_or_name
-from ._running import container_ends, is_crash_looping, is_unwell, live_pod, live_pod_wants, names_in_pod, workloads
+from ._running import is_crash_looping, is_unwell, live_pod, live_pod_wants, names_in_pod, workloads
 from ._selecting import selected_members, selecting_objects
 from ._surroundings import shown_object
 

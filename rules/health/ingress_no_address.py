@@ -18,7 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, ResourceKey, Rule, Symptom, Want
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Object,
+    Rank,
+    Resource,
+    ResourceKey,
+    Rule,
+    Symptom,
+    Want,
+)
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
@@ -146,7 +161,7 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
             caveat="another controller then serves the hosts",
             resource=ingress.id,
         )
-    known_one = next((c for c in load(__package__, "ingress_controllers.yaml") if c["match"] in named.lower()), None)
+    known_one = _controller_of(ingress, named)
     yield Fix(
         f"Install {known_one['name']} for class {named}, or let it publish its address: {known_one['setting']}"
         if known_one
@@ -165,6 +180,16 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
         ),
         caveat="an Ingress that no one serves then counts as healthy, in every application",
     )
+
+
+def _controller_of(ingress: Resource, named: str) -> Object | None:
+    """The entry of the controller by the name of the class and by an annotation that only it reads."""
+    notes = annotations_of(ingress.any)
+    for entry in load(__package__, "ingress_controllers.yaml"):
+        read = any(note.startswith(entry.get("annotation", "")) for note in notes) or not entry.get("annotation")
+        if entry["match"] in named.lower() and read:
+            return entry  # type: ignore[no-any-return]  # an entry of the knowledge file
+    return None
 
 
 RULE = Rule(

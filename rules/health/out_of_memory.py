@@ -37,9 +37,8 @@ from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 from argolint.values.patterns import regex
 
-from ..shared.pods import status_reason
+from ..shared.pods import container_ends, status_reason
 from ._running import (
-    container_ends,
     is_crash_looping,
     is_unwell,
     live_pod,

@@ -42,6 +42,7 @@ from argolint import (
 )
 from argolint.redaction import excerpt
 from argolint.relations.makers import places
+from argolint.relations.references import may_refer
 from argolint.values import get, maps, split_pointer, text_at
 from argolint.values.knowledge import load
 
@@ -89,7 +90,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif entry is not None and (found := selected_members(app, one)):
             yield from _monitor_findings(app, one, found, entry)
     for (group, kind), entries in _port_references().items():
-        for resource in app.of_kind(kind, group):
+        for resource in filter(may_refer, app.of_kind(kind, group)):
             for entry in entries:
                 yield from _reference_findings(app, resource, entry)
 

@@ -12,7 +12,7 @@ How to fix: use a check that the container can answer. Give a slow start a start
 
 Example: `livenessProbe: {httpGet: {port: 9000}}` on a container that serves gRPC on 9000.
 
-Sources: kubelet pkg/probe (Events "Liveness probe failed: ..."), core/v1 Probe. All causes except `name` need the kubelet's own message: a
+Sources: kubelet pkg/probe (Events "Liveness probe failed: ..."), core/v1 Probe. All causes except `name`, which is also found before a sync brings it, need the kubelet's own message: a
 container may listen on ports that it does not declare. A probe that only waits is reported after five minutes (option `minutes`).
 """
 
@@ -96,6 +96,30 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 if found and late and probe.at not in reported:
                     reported.add(probe.at)
                     yield _finding(app, resource, nodes, probe, found, node, event)
+    for resource in app.resources:
+        if resource.status == "OutOfSync" and not resource.hook and resource.mentions('Probe"', "desired"):
+            yield from _coming_findings(app, resource)
+
+
+def _coming_findings(app: App, resource: Resource) -> Iterator[Finding]:
+    """Findings for port names that Git asks and no container has, and that the live object does not ask yet.
+
+    The kubelet drops the result of such a probe (pkg/kubelet/prober/worker.go): a readiness or startup probe then never succeeds, a
+    liveness probe never fails.
+    """
+    live = {probe.at: probe for probe in _probes(resource.live or {})}
+    for probe in _probes(resource.desired or {}):
+        known = live.get(probe.at)
+        lasting = known is not None and known.name == probe.name and not known.port
+        if probe.name and not probe.port and probe.kind != "livenessProbe" and not lasting:
+            have = ports_text(pod_ports(pod_spec(resource.desired)[1])) or "no port"
+            yield Finding(
+                message=f"The {_KINDS[probe.kind].lower()} probe of {resource.id} asks port {excerpt(probe.name, 63)}, a name that no container declares ({have}): new pods never become ready.",
+                at=Location(app.ref, resource.id, probe.pointer),
+                cause="name",
+                evidence=(f"container {probe.container}",),
+                fixes=tuple(_fixes(resource, resource.desired or {}, probe, "name")),
+            )
 
 
 def _probes(obj: Object) -> Iterator[_Probe]:

@@ -26,6 +26,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Ru
 from argolint.redaction import excerpt
 from argolint.values import get, join_pointer
 
+from ..shared.tracking import annotation_tracking_fix
 from ..shared.triage import worth_reading
 from ._selecting import (
     NearMember,
@@ -55,7 +56,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not are_candidates_known(app, fleet, one):
             continue
         if (near := nearest_member(app, one)) is not None:
-            yield _finding(app, one, near)
+            yield _finding(app, fleet, one, near)
         elif one.namespaces and one.selector.equal and all(is_namespace_known(app, fleet, n) for n in one.namespaces):
             yield _no_similar_finding(app, one)
 
@@ -81,11 +82,14 @@ def _no_similar_finding(app: App, one: Selecting) -> Finding:
     )
 
 
-def _finding(app: App, one: Selecting, near: NearMember) -> Finding:
+def _finding(app: App, fleet: Fleet, one: Selecting, near: NearMember) -> Finding:
     resource, member = one.resource, near.member
     key, wanted, present = near.differs[0]
     present_text = f"has {key}={excerpt(present, 63)}" if present else f"has no {key}"
     asks = f"{key}={excerpt(wanted, 63)}"
+    overwritten = _is_overwritten(app, fleet, near)
+    if overwritten:
+        present_text = f"gets {key}={excerpt(present, 63)} from Argo CD"
     at = one.kind.at if one.kind.form == "labels" else f"{one.kind.at}/matchLabels"
     place = at + join_pointer(key)
     written = get(shown_object(resource), place, None) is not None
@@ -96,8 +100,24 @@ def _finding(app: App, one: Selecting, near: NearMember) -> Finding:
         confidence="proven" if near.has_live_pods and app.sync_status == "Synced" else "likely",
         evidence=tuple(_evidence(app, one, near)),
         related=(Related(member.app, member.id, member.at, "other"),),
-        fixes=(tuple(_fixes(one, near, at)) if written else ()) or (_manual_fix(one, near),),
+        fixes=(annotation_tracking_fix("leaves the label as the chart writes it"),)
+        if overwritten
+        else (tuple(_fixes(one, near, at)) if written else ()) or (_manual_fix(one, near),),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
+    )
+
+
+def _is_overwritten(app: App, fleet: Fleet, near: NearMember) -> bool:
+    """Whether the one label that differs is the tracking label, which Argo CD overwrites in metadata.labels, so that a chart's release name is gone there."""
+    member = near.member
+    (key, _, present), *more = near.differs
+    return (
+        not more
+        and fleet.tracking_method != "annotation"
+        and key == fleet.label_key
+        and member.app == app.ref
+        and member.at == "/metadata/labels"
+        and present == app.instance[:63]
     )
 
 

@@ -24,6 +24,7 @@ from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 
@@ -91,8 +92,6 @@ def _waits(resource: Resource) -> bool:
 
 
 def _of_check(app: App, resource: Resource) -> Finding:
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     return Finding(
         message=f'{resource.id} is shown Suspended: "{telling(resource.health.message)}".',
         at=Location(app.ref, resource.id),
@@ -102,7 +101,7 @@ def _of_check(app: App, resource: Resource) -> Finding:
                 f"Follow the reason that the {resource.kind} gives",
                 "live",
                 str(resource.id),
-                Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
+                Edit("command", f"kubectl describe {kubectl_name(resource.id)}"),
             ),
         ),
         explains=(Symptom.health(resource.id),),
@@ -110,8 +109,7 @@ def _of_check(app: App, resource: Resource) -> Finding:
 
 
 def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Finding:
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    name = kubectl_name(resource.id)
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
         message=f"{resource.id} is shown Suspended though nothing pauses it: its controller has not taken its condition {stale.get('type')} back.",
@@ -124,7 +122,7 @@ def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Fin
                 str(resource.id),
                 Edit(
                     "command",
-                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-   # restart or upgrade the operator if the condition stays",
+                    f"kubectl label {name} reconcile=now && kubectl label {name} reconcile-   # restart or upgrade the operator if the condition stays",
                 ),
             ),
         ),

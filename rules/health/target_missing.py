@@ -39,7 +39,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.relations.references import Reference, references
+from argolint.relations.references import Reference, may_refer, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
@@ -84,7 +84,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting or not app.desired_known:
         return
     for (group, kind), consequence in _CONSEQUENCES.items():
-        for resource in app.of_kind(kind, group):
+        for resource in filter(may_refer, app.of_kind(kind, group)):
             obj = shown_object(resource)
             reported: set[tuple[str, str, str]] = set()
             for named in references(obj) if obj else ():

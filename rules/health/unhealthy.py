@@ -35,6 +35,7 @@ from argolint import (
     Rank,
     Related,
     Resource,
+    ResourceId,
     Rule,
     Severity,
     Symptom,
@@ -54,6 +55,7 @@ from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, 
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, troubles, unwell_below, wanted_events
 from ._meaning import facts_of, meaning, of_kind, of_reason
+from ._policies import policy_against_operator
 from ._unseen import failed_condition, is_current
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
@@ -235,14 +237,37 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles)),
+        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), _failed_job(resource, ailing)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
+    if (policy := _closing_policy(app, fleet, resource, finding.cause)) is not None:
+        return _shut_out(finding, app, resource, policy)
     return _by_child(resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))))
+
+
+def _closing_policy(app: App, fleet: Fleet, resource: Resource, cause: str | None) -> Resource | None:
+    """A policy that may keep the object's operator from its pods, if those are all well and nothing else says what it waits for."""
+    below = [n for n in app.descendants(resource.uid) if n.id.kind == "Pod"] if "." in resource.group else []
+    if cause not in ("waits", "unknown") or not below or any(n.health.status != "Healthy" for n in below):
+        return None
+    return policy_against_operator(app, fleet, below)
+
+
+def _shut_out(finding: Finding, app: App, resource: Resource, policy: Resource) -> Finding:
+    facts = {"policy": str(policy.id), "namespace": resource.namespace, "object": str(resource.id)}
+    status = _health_text(resource.health.status)
+    return replace(
+        finding,
+        message=f"{resource.id} is {status}, and {policy.id} admits nothing from other namespaces to its pods: an operator there cannot reach them.",
+        confidence="possible",
+        evidence=(finding.message, "its pods are well", *finding.evidence),
+        related=(Related(app.ref, policy.id, role="cause"), *finding.related),
+        fixes=(*advice(__package__, "operator-shut-out", facts), *finding.fixes),
+    )
 
 
 def _by_child(finding: Finding) -> Finding:
@@ -266,16 +291,24 @@ def _own_messages(resource: Resource) -> tuple[str, ...]:
 
 
 def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
-    """The pod that the reason is about."""
+    """The name of the pod that the reason begins with, else of the first one in trouble; empty without pods."""
     pods = [t.node.id for t in pod_troubles if t.node.id.kind == "Pod"]
     return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
 
 
-def _reason_fixes(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
+def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | None:
+    """The object itself or what is below it, if it is a Job that has failed for good."""
+    if (resource.group, resource.kind) == ("batch", "Job") and resource.health.status == "Degraded":
+        return resource.id
+    jobs = (n.id for n in ailing if (n.id.group, n.id.kind) == ("batch", "Job") and n.health.status == "Degraded")
+    return next(jobs, None) if resource.kind != "CronJob" else None
+
+
+def _reason_fixes(resource: Resource, reason: str, pod: str = "", job: ResourceId | None = None) -> tuple[Fix, ...]:
     """Fixes for a known reason, and always a place to read it."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
-        *of_reason(resource, reason, pod),
+        *of_reason(resource, reason, pod, job),
         Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
     )
 
@@ -348,7 +381,7 @@ _MESSAGE_FIELDS = ("phaseReason", "errorMessage", "lastError", "error")
 
 
 def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
-    """Warnings of pods that are not well, if none of them has a known form."""
+    """The Warning Events of the pods among these nodes."""
     for node in ailing:
         if node.id.kind == "Pod":
             yield from (
@@ -405,8 +438,9 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 
 def _reports_fault(condition: object) -> bool:
     """Whether a condition reports a fault, or that its state is not known, and has words for it."""
-    said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
-    return said and reports_fault(condition, ("False", "Unknown"))  # type: ignore[arg-type]
+    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
+        return False
+    return reports_fault(condition, ("False", "Unknown"))
 
 
 def _condition_text(condition: Object) -> str:

@@ -44,7 +44,8 @@ from argolint.values import dig, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
-from ._running import container_ends, is_crash_looping, is_unwell, live_pod, live_pod_wants, pod_warnings, workloads
+from ..shared.pods import container_ends
+from ._running import is_crash_looping, is_unwell, live_pod, live_pod_wants, pod_warnings, workloads
 
 _DENIED = regex(
     r"read-?only ?file ?system|permission denied|operation not permitted|EACCES|EROFS|is not writable", re.I

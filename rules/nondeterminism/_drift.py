@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import MISSING, App, Change, Fleet, Object, Resource, Symptom
+from argolint import MISSING, App, Change, Fleet, Resource, Symptom
 from argolint.application.applied import applied_value
 from argolint.model import Confidence
 from argolint.values import items, labels_of, mapping, split_pointer
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
 from argolint.values.patterns import regex
 
 from ..shared import charts
@@ -181,9 +181,8 @@ def _two_revision_signs(
                 why = "its name is that of a generated value; Git may have changed it"
                 yield _change_sign(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
         elif kind == "checksum" and not bumped:
-            of_values = (
-                "values" in split_pointer(change.pointer)[-1]
-            )  # all of them: one without another visible change moves it too
+            # it hashes all values: one whose change shows nowhere else moves it too
+            of_values = "values" in split_pointer(change.pointer)[-1]
             if not of_values and (only_random or (lone and "secret" not in kinds and not _has_hashable_change(app))):
                 yield _change_sign(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
             elif lone:
@@ -284,7 +283,7 @@ def _two_revision_name_signs(app: App, at: LastSync) -> Iterator[Sign]:
             if (
                 differ_only_at_end(old.name, new.name)
                 and are_random_suffixes(*ends)
-                and _images(new.desired) == _images(old.live)
+                and images(new.desired) == images(old.live)
             ):
                 why = f"the last sync created {old.id}, and only the random or dated end of its name has changed in {new.name}"
                 claims = (Symptom.missing(new.id), Symptom.extra(old.id))
@@ -303,7 +302,7 @@ def _leftover_name_signs(app: App) -> Iterator[Sign]:
         leftovers = [
             r for r in old if r.name.rpartition("-")[0] == head and are_random_suffixes(end, r.name.rpartition("-")[2])
         ]
-        if len(leftovers) > 1 and not any(end in image for image in _images(new.desired)):
+        if len(leftovers) > 1 and not any(end in image for image in images(new.desired)):
             why = f"earlier renders left {', '.join(str(r.id) for r in leftovers)}, which differ in the random or dated end of the name"
             yield Sign(new.id, "/metadata/name", "name", "likely", why)
 
@@ -311,10 +310,6 @@ def _leftover_name_signs(app: App) -> Iterator[Sign]:
 def _dropped_objects(app: App, at: LastSync) -> list[Resource]:
     """Objects of the last sync that are no longer in the manifests."""
     return [r for r in app.resources if r.extra and r.key in at.applied]
-
-
-def _images(obj: Object | None) -> list[str]:
-    return [str(container.get("image")) for _, container in containers(obj)]
 
 
 def _is_chart_upgraded(resource: Resource) -> bool:

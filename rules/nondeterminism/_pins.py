@@ -13,11 +13,12 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Resource
 from argolint.model import Effect
-from argolint.values import dig, enumerated, parse_version, sh
+from argolint.values import dig, enumerated, mapping, parse_version, sh
 from argolint.values.patterns import regex
 
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release
+from ..shared.references import read_keys, reads_whole
 from ._ignoring import ignore_fix
 from ._items import hashed_items
 from ._sign import WORKLOADS, Sign, checksum_values, referenced_names
@@ -32,6 +33,8 @@ class NewSecret:
     instead_of: str
     exists: bool = True
     """Whether the rendered one is live, so that its values can be kept."""
+    absent: tuple[str, ...] = ()
+    """Keys that pods read of the rendered one, and it does not hold."""
 
 
 def fixes(app: App, signs: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
@@ -154,8 +157,19 @@ def _new_secrets(app: App, release: Release, item: Item, pin: Pin, signs: Sequen
         old = rendered[number if several else 0] if rendered else f"{release.name}-{placeholder[3:]}"
         keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_item_keys(item)))
         made_by = {key: _value_command(release, item, key) for key in keys}
-        live = [r for r in app.of_kind("Secret", "") if r.name == old and (r.live is not None or not r.live_known)]
-        found[placeholder] = NewSecret(_free_name(app, f"{old}-pinned"), made_by, old, exists=bool(live))
+        rendered_one = [r for r in app.of_kind("Secret", "") if r.name == old]
+        held = {
+            key for r in rendered_one for field in ("data", "stringData") for key in mapping(r.live or r.any, field)
+        }
+        others = sorted(_keys_read(app, old, _secret_namespace(release, signs), held) - set(keys))
+        made_by |= {key: _other_value_command(release, key) for key in others if key in held}
+        found[placeholder] = NewSecret(
+            _free_name(app, f"{old}-pinned"),
+            made_by,
+            old,
+            exists=any(r.live is not None or not r.live_known for r in rendered_one),
+            absent=tuple(key for key in others if held and key not in held),
+        )
     return found
 
 
@@ -164,6 +178,19 @@ def _value_command(release: Release, item: Item, key: str) -> str | None:
     if _CERTIFICATE.search(key) or _COMPOSED.search(key):
         return None
     return random_value_command(next((other for other in (item, *release.random()) if key in _item_keys(other)), item))
+
+
+def _other_value_command(release: Release, key: str) -> str | None:
+    """The same for a key that pods read, but not the pin: None if the chart does not draw it."""
+    other = next((each for each in release.random() if key in _item_keys(each)), None)
+    return _value_command(release, other, key) if other else None
+
+
+def _keys_read(app: App, secret: str, namespace: str, held: set[str]) -> set[str]:
+    """The keys that pods of the application need of this Secret; what it holds too if they read all of it."""
+    readers = [r for r in app.resources if r.kind in WORKLOADS and r.namespace == namespace and not r.extra]
+    single = {read.key for r in readers for read in read_keys(r.any) if (read.kind, read.name) == ("Secret", secret)}
+    return single | held if any(reads_whole(r.any, secret) for r in readers) else single
 
 
 def _rendered_name(app: App, release: Release, template: str, signs: Sequence[Sign]) -> str:
@@ -194,9 +221,9 @@ def _create_command(namespace: str, new: NewSecret) -> str:
     if not new.exists:
         return f"kubectl {where} create secret generic {sh(new.name)} {_literal_options(new)}"
     picked = ", ".join(map(json.dumps, new.keys))
-    made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
+    made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN($read[]))))}}"
     absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no complete copy
-    copied = f"([{picked}] - (.data | keys)) as $gone | if $gone == [] then {made} else {absent} end"
+    copied = f"[{picked}] as $read | ($read - (.data | keys)) as $gone | if $gone == [] then {made} else {absent} end"
     return f"kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
 
 
@@ -213,6 +240,8 @@ def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
         yield f"# Secret {new.name} is a copy of what the pods use now, {_keys_text(new.keys)} of Secret {new.instead_of}."
     else:
         yield f"# Secret {new.instead_of} is not live, so there is nothing to copy into Secret {new.name}:"
+    if new.absent:
+        yield f"# Pods read {_keys_text(new.absent)} of Secret {new.instead_of}, which it does not hold: add {'it' if len(new.absent) == 1 else 'them'}."
     for key, command in new.keys.items():
         if command is None:
             yield f"#   {key}: a certificate, a key pair or a text that must fit its service, so no random value"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.values import annotations_of, dig, mapping, text_at
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
 from argolint.values.patterns import regex
 
 from ._shapes import TIME, look_alike
@@ -148,4 +148,4 @@ def _have_one_shape(new: Resource, old: Resource) -> bool:
 
 def _object_shape(obj: Object | None) -> tuple[list[str], list[str]]:
     data = {**mapping(obj, "data"), **mapping(obj, "stringData"), **mapping(obj, "binaryData")}
-    return [str(container.get("image")) for _, container in containers(obj)], sorted(data)
+    return images(obj), sorted(data)

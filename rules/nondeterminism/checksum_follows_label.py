@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.values import below, dig, enumerated, join_pointer, labels_of, mapping
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
 
 from ..shared import charts
 from . import _evidence as evidence
@@ -63,11 +63,7 @@ def _chart_name(resource: Resource) -> str:
 def _do_pods_change(resource: Resource) -> bool:
     """Whether the pods change in more than metadata, so that they restart in any case."""
     changed = any(below(change.pointer, "/spec/template/spec") for change in (*resource.changes, *resource.pending))
-    return changed or _images(resource.desired) != _images(resource.live)
-
-
-def _images(obj: Object | None) -> list[str]:
-    return [str(container.get("image")) for _, container in containers(obj)]
+    return changed or images(resource.desired) != images(resource.live)
 
 
 def _version_changes(both: list[Resource]) -> Mapping[str, tuple[str, str]]:

@@ -25,10 +25,10 @@ Sources: Argo CD docs/user-guide/helm.md (Random Data), util/helm/cmd.go, repose
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Finding, Fleet, Location, Rank, Related, Resource, ResourceKey, Rule, Want
+from argolint.sequence.order import delete_policies
 from argolint.values import annotations_of, dig, join_pointer, mapping
 
 from ..shared import charts
@@ -63,7 +63,7 @@ def _rotated_secrets(release: Release, item: Item, hooks: Sequence[Resource]) ->
     found = [
         next((r for r in hooks if release.makes_name(secret.name, r.name)), None)
         for secret in item.secrets
-        if "before-hook-creation" in secret.hook
+        if secret.hook and ("before-hook-creation" in secret.hook or "delete-policy" not in secret.hook)
     ]
     return tuple(r for r in found if r is not None) if all(found) else ()
 
@@ -74,9 +74,8 @@ def _unknown_chart_findings(app: App, hook: Resource) -> Iterator[Finding]:
         if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
             continue
         annotations = annotations_of(manifest)
-        policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
         keys = [k for k in sorted(mapping(manifest, "data")) if is_often_generated(k)]
-        if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
+        if keys and "BeforeHookCreation" in delete_policies(manifest):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(
                 message=f'Each sync makes {hook.id} again, perhaps with another "{keys[0]}": what the old one encrypts would then break.',
@@ -84,7 +83,7 @@ def _unknown_chart_findings(app: App, hook: Resource) -> Iterator[Finding]:
                 severity="info",
                 confidence="possible",
                 evidence=(
-                    f"hook {annotations.get('helm.sh/hook') or annotations.get('argocd.argoproj.io/hook')}, {policy.replace('None', '').strip()}",
+                    f"hook {annotations.get('helm.sh/hook') or annotations.get('argocd.argoproj.io/hook')}, delete policy BeforeHookCreation (the default)",
                 ),
                 fixes=pins.pinning_fixes(app, [Sign(hook.id, pointer, "secret", "possible", "")]),
             )
@@ -106,7 +105,7 @@ def _rotation_finding(app: App, release: Release, item: Item, hooks: tuple[Resou
         confidence="likely" if sure else "possible",
         evidence=(
             f"chart {release.label} draws the {item.what} unless its values pin it ({item.when})",
-            "a Helm hook with delete policy before-hook-creation is no difference, but each sync deletes the Secret and makes it again",
+            "a Helm hook is no difference, but each sync deletes the Secret before it makes it again (delete policy before-hook-creation, the default)",
             *((item.note,) if item.note else ()),
             *(() if sure else (f"whether {release.values_at} pins it cannot be read through Argo CD",)),
         ),

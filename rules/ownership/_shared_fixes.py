@@ -13,7 +13,7 @@ from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
 from argolint.edits import handover
 from argolint.model import FixTarget, Part
-from argolint.values import annotations_of, enumerated, items, joined
+from argolint.values import annotations_of, enumerated, items, joined, parse_version
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import SYNC_OPTIONS
 
@@ -83,6 +83,8 @@ def _spec_places(shared: Shared, parties: Sequence[Party]) -> str:
 def _keeper(shared: Shared) -> Party | None:
     """The best owner: the Application that syncs first, else the present owner; None if a new, common one is better.
 
+    Nothing owns a CustomResourceDefinition: there it is the one with the newest definition.
+
     Releases of one chart in several namespaces are equals: none is the base of the others. If the chart itself has a switch, one of them keeps
     the object.
     """
@@ -91,7 +93,21 @@ def _keeper(shared: Shared) -> Party | None:
     switched = any(s["off"] for p in firm for s in p.switches)
     if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
         return None
-    return min(firm, key=lambda p: (p.wave, p.app != shared.owner, p.app))
+    return min(
+        firm, key=lambda p: (p.wave, shared.untracked and not p.applied, _age(shared, p), p.app != shared.owner, p.app)
+    )
+
+
+def _age(shared: Shared, party: Party) -> tuple[int, ...]:
+    """A key that sorts the party with the newest CustomResourceDefinition first, by the versions in its annotations: an older one lacks fields that the other needs."""
+    if not shared.untracked:
+        return ()
+    marks = [p for p in shared.fields if p.startswith("/metadata/annotations/") and p.endswith("version")]
+    for pointer in sorted(marks, key=lambda p: ("controller-gen" in p, p)):
+        values = {p.app: parse_version(shared.fields[pointer].get(p.app)) for p in shared.parties}
+        if all(values.values()):
+            return tuple(-n for n in values[party.app] or ())
+    return ()
 
 
 def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
@@ -185,7 +201,6 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
 
 
 def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
-    """The losses of the other Applications."""
     if shared.fields:
         fields = enumerated(list(shared.fields), "field", limit=1)
         yield f"the others then run with its {fields}"
@@ -225,7 +240,6 @@ def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Part
 
 
 def _commented(script: str) -> str:
-    """A script as YAML comments."""
     return "".join(f"{line}\n" if line.startswith("#") else f"#    $ {line}\n" for line in script.splitlines())
 
 
@@ -247,7 +261,6 @@ def _owner_manifest(shared: Shared) -> str:
 
 
 def _source_place(party: Party) -> str:
-    """The source of an application's manifests."""
     if party.chart:
         return f"chart {party.chart} of {party.repo}"
     return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
@@ -372,7 +385,7 @@ _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
 
 
 def _fullname_hint(shared: Shared) -> str:
-    """Whether a fullnameOverride can help, by the names."""
+    """A sentence on fullnameOverride: it helps if the object's name contains the name of a release."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
         return "fullnameOverride or another helm.releaseName changes nothing here"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from argolint import App, Edit, Fix, Fleet, Object, Resource, ResourceKey
+from argolint import App, Fleet, Object, Resource, ResourceKey
 from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
@@ -24,19 +24,6 @@ _REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
 """
 LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
-
-
-def annotation_tracking_fix(why: str) -> Fix:
-    return Fix(
-        f"Track by annotation, which {why}",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
-        ),
-        caveat="sync every Application once afterwards",
-    )
 
 
 def is_sync_refused_for(app: App, warning: str) -> bool:
@@ -137,8 +124,8 @@ _DEPLOYERS = (
 
 _BY_HAND = tuple(f"kubectl-{verb}" for verb in ("annotate", "create", "edit", "label", "patch", "set"))
 """kubectl's own field managers; Argo CD since 2.5 always sets another one."""
-_MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
-"""Kinds that people do not write by hand."""
+MACHINE_MADE = frozenset({("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")})
+"""Kinds that people do not write by hand: a program makes them from the labels of pods."""
 
 
 def foreign_release(app: App, live: Object | None) -> str:
@@ -178,7 +165,7 @@ def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(written) or (resource.group, resource.kind) in _MACHINE_MADE
+    return bool(written) or (resource.group, resource.kind) in MACHINE_MADE
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

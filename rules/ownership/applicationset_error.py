@@ -45,6 +45,7 @@ _FAILS = {
     "template": "cannot fill in its template",
     "validation": "generates an Application that is refused",
     "apply": "cannot write one of its Applications",
+    "rollout": "cannot go on with its strategy",
     "unknown": "has failed",
 }
 _FIX_TEXTS = {
@@ -66,8 +67,10 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
         condition = _failed_condition(raw)
+        if condition is None:
+            continue
         reporter = next((app.ref for app in (*owned_applications(fleet, raw), *fleet.apps[:1])), None)
-        if condition is not None and reporter is not None:
+        if reporter is not None:
             found.setdefault(reporter, []).append((raw, condition))
     return found
 
@@ -91,7 +94,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     return Finding(
         message=in_passing(
-            f"ApplicationSet {namespace}/{name} {_FAILS[cause]}",
+            f"ApplicationSet {namespace}/{name} {_FAILS['rollout' if _waits(condition) else cause]}",
             text_at(condition, "message"),
             f", so {_missing_applications(cause)} is made or updated",
         ),
@@ -111,6 +114,12 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
             ),
         ),
     )
+
+
+def _waits(condition: Object) -> bool:
+    """Whether the controller only waits for an Application, in the order of the set's strategy."""
+    found = catalogue().match(text_at(condition, "message"), "generate")
+    return found is not None and found.entry.name == "rollout-stuck"
 
 
 def _fix_text(cause: str, message: str) -> str:

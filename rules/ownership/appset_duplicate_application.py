@@ -24,11 +24,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
+from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.values import dig, items, maps, parse_version, text_at
+from argolint.edits.advice import advice
+from argolint.values import dig, items, maps, owner_references, parse_version, text_at
 
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, is_made_by
+from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,9 @@ def _by_name(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[str, tuple[str, ...
         named.setdefault(text_at(raw, "metadata", "name"), set()).add(text_at(raw, "metadata", "namespace"))
     found: dict[AppRef, list[tuple[str, tuple[str, ...]]]] = {}
     for name, namespaces in sorted(named.items()):
-        made = (a.ref for a in fleet.apps if a.ref.namespace in namespaces and is_made_by(a.brief, (name,)))
-        speaker = next(made, fleet.apps[0].ref)
         if len(namespaces) > 1:
-            found.setdefault(speaker, []).append((name, tuple(sorted(namespaces))))
+            made = (ref for ref in fleet.derive(_made).get(name, ()) if ref.namespace in namespaces)
+            found.setdefault(next(made, fleet.apps[0].ref), []).append((name, tuple(sorted(namespaces))))
     return found
 
 
@@ -72,25 +72,7 @@ def _namesakes(app: App, name: str, namespaces: tuple[str, ...]) -> Finding:
         at=Location(app.ref, ids[0]),
         evidence=("the controller lists a set's Applications by the name of their owner, in all namespaces",),
         related=tuple(Related(app.ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=(
-            Fix(
-                "Upgrade Argo CD to 2.10 or later, which tells the two apart",
-                "argocd-settings",
-                "this Argo CD",
-                Edit("text", "Argo CD 2.10 looks for the Applications of a set in the set's own namespace alone."),
-            ),
-            Fix(
-                f"Or give {ids[-1]} another name",
-                "application",
-                str(ids[-1]),
-                Edit(
-                    "text",
-                    "first set spec.syncPolicy.preserveResourcesOnDeletion: true in both, and sync them; then rename one",
-                ),
-                caveat="its Applications are made again; without that setting their objects are deleted with them",
-                effects=("deletes",),
-            ),
-        ),
+        fixes=advice(__package__, "appset-duplicate/namesakes", {"other": str(ids[-1])}),
     )
 
 
@@ -129,8 +111,17 @@ def _reporter(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
     itself = fleet.app(duplicate.name, duplicate.namespace)
     if itself is not None:
         return itself.ref
-    made = (a.ref for a in fleet.apps if is_made_by(a.brief, duplicate.sets))
-    return next(made, fleet.apps[0].ref if fleet.apps else None)
+    made = (fleet.derive(_made).get(name, ())[:1] for name in duplicate.sets)
+    return min((ref for refs in made for ref in refs), default=fleet.apps[0].ref if fleet.apps else None)
+
+
+def _made(fleet: Fleet) -> Mapping[str, Sequence[AppRef]]:
+    """The Applications of all sets with one name, by that name, in the order of the fleet."""
+    found: dict[str, list[AppRef]] = {}
+    for app in fleet.apps:
+        for name in {str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"}:
+            found.setdefault(name, []).append(app.ref)
+    return found
 
 
 def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
@@ -155,7 +146,7 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         at=Location(ref, ids[0]),
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=tuple(_fixes(duplicate, _raw_set(fleet, duplicate, duplicate.sets[0]))),
+        fixes=_fixes(duplicate, _raw_set(fleet, duplicate, duplicate.sets[0])),
     )
 
 
@@ -170,65 +161,18 @@ def _raw_set(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
     )
 
 
-def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
-    where = f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}"
+def _fixes(duplicate: _Duplicate, raw: Object) -> tuple[Fix, ...]:
     name = str(dig(raw, "spec", "template", "metadata", "name") or "<name>")
     go = bool(dig(raw, "spec", "goTemplate"))
+    facts = {"set": f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}", "template": name}
     if len(duplicate.sets) > 1:
-        yield Fix(
-            f"Take its element out of {duplicate.sets[1]}",
-            "application",
-            f"ApplicationSet {duplicate.namespace}/{duplicate.sets[1]}",
-            Edit("text", f"remove the generator element that yields {duplicate.name}\n"),
-            caveat="first set spec.syncPolicy.preserveResourcesOnDeletion: true, or its objects are deleted",
-            effects=("deletes",),
-        )
-        return
+        other = {"namespace": duplicate.namespace, "other": duplicate.sets[1], "application": duplicate.name}
+        return advice(__package__, "appset-duplicate/two-sets", other)
     if "{{." in name.replace(" ", "") and not go:
-        yield Fix(
-            "Render the template as a Go template",
-            "application",
-            where,
-            Edit("yaml", 'spec:\n  goTemplate: true\n  goTemplateOptions: ["missingkey=error"]\n'),
-            caveat="each {{x}} of the template must then become {{.x}}",
-        )
-        return
-    twice = _equal_elements(raw)
-    if twice is not None:
-        kept, removed = twice
-        yield Fix(
-            f"Remove element {removed} of the list generator, which is equal to element {kept}",
-            "application",
-            where,
-            Edit("text", f"remove spec.generators[0].list.elements[{removed}]\n"),
-            safe=True,
-        )
-        return
-    part = _distinct_parameter(raw, name, go=go)
-    if not part:
-        yield Fix(
-            "Put what tells the elements apart into the name",
-            "application",
-            where,
-            Edit(
-                "text",
-                f"extend spec.template.metadata.name ({name}) by a parameter whose values differ between the elements\n",
-            ),
-            caveat=_RENAMED,
-            effects=("deletes",),
-        )
-        return
-    yield Fix(
-        "Put what tells the elements apart into the name",
-        "application",
-        where,
-        Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
-        caveat=_RENAMED,
-        effects=("deletes",),
-    )
-
-
-_RENAMED = "first set spec.syncPolicy.preserveResourcesOnDeletion: true, or the old Applications are deleted with their objects"
+        return advice(__package__, "appset-duplicate/go-template", facts)
+    if twice := _equal_elements(raw):
+        return advice(__package__, "appset-duplicate/equal-elements", {**facts, "kept": twice[0], "removed": twice[1]})
+    return advice(__package__, "appset-duplicate/name", {**facts, "part": _distinct_parameter(raw, name, go=go)})
 
 
 def _equal_elements(raw: Object) -> tuple[int, int] | None:
@@ -256,6 +200,8 @@ def _distinct_parameter(raw: Object, name: str, *, go: bool) -> str:
         for kind, texts in known.items():
             if kind in generator:
                 return "" if _without_spaces(texts[go]) in _without_spaces(name) else texts[go]
+        if segment := _other_segment(generator, name, go=go):
+            return segment
         elements = items(generator, "list", "elements")
         named = re.findall(r"{{ ?\.?(\w{1,100}) ?}}", name)
         for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
@@ -266,6 +212,17 @@ def _distinct_parameter(raw: Object, name: str, *, go: bool) -> str:
                 if _without_spaces(found) not in _without_spaces(name):
                     return found
     return ""
+
+
+def _other_segment(generator: object, name: str, *, go: bool) -> str:
+    """The parameter of a segment that differs between the directories of a Git generator, for a name that holds the last one (path.basename) alone."""
+    chosen = [text_at(d, "path").split("/") for d in items(generator, "git", "directories") if not dig(d, "exclude")]
+    if "path.basename" not in name or dig(generator, "git", "pathParamPrefix"):
+        return ""
+    columns = enumerate(zip(*(parts[:-1] for parts in chosen), strict=False))
+    index = next((n for n, column in columns if "*" in column or len(set(column)) > 1), None)
+    found = "" if index is None else f"{{{{index .path.segments {index}}}}}" if go else f"{{{{path[{index}]}}}}"
+    return found if _without_spaces(found) not in _without_spaces(name) else ""
 
 
 def _without_spaces(template: str) -> str:

@@ -8,10 +8,10 @@ that was deleted without its objects or renamed, another Argo CD on the same clu
 Why it hurts: the warning hides real conflicts, `FailOnSharedResource=true` fails every sync because of it, and the "owner" cannot be found. If
 another Argo CD owns the object, both really overwrite each other.
 
-How to fix: a full sync replaces stray data by this Application's tracking data. If label tracking mistakes a chart's label for an owner, track
+How to fix: where an object of the other Application makes it, leave it out of this one. Else a full sync replaces stray data by this Application's tracking data. If label tracking mistakes a chart's label for an owner, track
 by annotation. If two Argo CD servers share a cluster, give each its `installationID`.
 
-Causes: `no-owner`; `two-clusters` (the owner in the live object's tracking data deploys an object of the same name to another cluster: one
+Causes: `no-owner`; `made-there` (an object of that Application makes this one, such as an ExternalSecret a Secret, and copies its own metadata onto it); `two-clusters` (the owner in the live object's tracking data deploys an object of the same name to another cluster: one
 cluster under two addresses, one object behind an aggregated API, or copied metadata).
 
 Example: after a move from Helm to Argo CD, `ConfigMap/settings is part of applications argocd/shop and shop-helm`: `shop-helm` is the old
@@ -27,15 +27,16 @@ from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.application.shared_warnings import SharedWarning, shared_warnings
-from argolint.application.tracked import tracking_of
+from argolint.application.tracked import Tracking, tracking_of
 from argolint.comparison import TRACKING_ID
 from argolint.edits.consequences import consequences
 from argolint.edits.handover import sync, untrack
-from argolint.values import annotations_of, labels_of, text_at
-from argolint.values.kubernetes import kubectl_name
+from argolint.values import annotations_of, labels_of, owner_references, text_at
+from argolint.values.kubernetes import group_of, kubectl_name
 
+from ..shared.tracking import annotation_tracking_fix
 from ._installations import installation_id_fix
-from ._tracking import annotation_tracking_fix, is_sync_refused_for, is_tracking, owner_of, warned_resources
+from ._tracking import is_sync_refused_for, is_tracking, owner_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -64,11 +65,11 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     evidence = [why, f"condition SharedResourceWarning: {warning.condition.message}"]
     if tracking:
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
+    is_made = bool(tracking and not tracking.own and live and _is_owned_by(live, tracking))
     return Finding(
-        message=f'Argo CD warns that "{warning.owner}" owns {what} too, which cannot be, '
-        + ("yet FailOnSharedResource refuses every sync." if refused else "so nothing clashes."),
+        message=f'Argo CD warns that "{warning.owner}" owns {what} too, {_explanation(tracking, is_made, refused)}.',
         at=Location(app.ref, resource.id if resource else None),
-        cause="no-owner",
+        cause="made-there" if is_made else "no-owner",
         severity="error" if refused else None,
         confidence="proven" if sure else "likely",
         evidence=tuple(evidence),
@@ -77,6 +78,40 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
             warning.condition.symptom,
             *(Symptom.change(resource.id, p) for p in moved if resource),
             *(consequences(app) if refused else ()),
+        ),
+    )
+
+
+def _explanation(tracking: Tracking | None, is_made: bool, refused: bool) -> str:
+    """What completes `Argo CD warns that ... owns ... too, ...`."""
+    if refused:
+        return "which cannot be, yet FailOnSharedResource refuses every sync"
+    if tracking is None or tracking.own:
+        return "which cannot be, so nothing clashes"
+    named = f"{tracking.kind} {tracking.namespace}/{tracking.name}"
+    return (
+        f"since {named} of that application makes it"
+        if is_made
+        else f"since something copied the metadata of {named} onto it"
+    )
+
+
+def _is_owned_by(live: Object, tracking: Tracking) -> bool:
+    """Whether an owner reference names the object of the tracking-id, which then makes this one."""
+    wanted = (tracking.group, tracking.kind, tracking.name)
+    return any((group_of(o), o.get("kind"), o.get("name")) == wanted for o in owner_references(live))
+
+
+def _one_maker_fixes(tracking: Tracking, resource: Resource) -> tuple[Fix, ...]:
+    """The fixes for an object of Git that an object of another Application makes."""
+    maker = f"{tracking.kind} {tracking.namespace}/{tracking.name}"
+    return (
+        Fix(
+            f"Leave {resource.id} out of this Application, since {maker} makes it",
+            "manifest",
+            str(resource.id),
+            Edit("text", f"Or let {maker} of Application {tracking.shown} make an object of another name."),
+            caveat="sync without pruning, so that the live object stays",
         ),
     )
 
@@ -152,6 +187,9 @@ def _reason(
         text = f"it is the Helm release that installed the object in namespace {where}"
         return text, True, (adopt, annotation_tracking_fix("no chart writes")) if by_label else (adopt,)
     tracking = tracking_of(live, fleet)
+    if tracking is not None and not tracking.own and resource is not None and live and _is_owned_by(live, tracking):
+        text = f"its owner reference and its tracking-id name {tracking.kind} {tracking.namespace}/{tracking.name}"
+        return text, True, _one_maker_fixes(tracking, resource)
     if tracking is not None and not tracking.own:
         text = "its tracking-id names another object, whose metadata was copied"
         return text, True, tuple(dict.fromkeys((adopt, _untrack_fix(fleet, resource)))) if resource else (adopt,)
@@ -200,6 +238,6 @@ RULE = Rule(
     severity="warning",
     doc=__doc__,
     check=check,
-    causes=("no-owner", "two-clusters"),
+    causes=("made-there", "no-owner", "two-clusters"),
     rank=Rank.ROOT,
 )

@@ -41,7 +41,6 @@ from argolint import (
     Want,
 )
 from argolint.comparison import has_sync_option
-from argolint.edits.handover import guard, unguard
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
@@ -49,7 +48,7 @@ from argolint.values import dig, enumerated
 from argolint.values.kubernetes import is_secret
 
 from ..shared.references import User, users
-from ._tracking import has_copied_tracking
+from ._dropped import keep_fix, prunable_objects
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
 _INGRESS = ("networking.k8s.io", "Ingress")
@@ -78,7 +77,7 @@ _PEERS = 40
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that may refer to a dropped object, or make it again."""
     requested: set[Want] = set()
-    for resource in _prunable_objects(app, fleet):
+    for resource in prunable_objects(app, fleet):
         kinds = dict.fromkeys((resource.kind, *(owned.kind for owned in _owned(app, resource))))
         makes = makers() if is_secret(resource) or "Secret" in kinds else ()
         user_kinds = dict.fromkeys(
@@ -95,7 +94,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object to prune that another object still refers to."""
-    dropped = list(_prunable_objects(app, fleet))
+    dropped = list(prunable_objects(app, fleet))
     if not dropped:
         return
     named = users(app)
@@ -146,21 +145,11 @@ def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
 
 
 def _first_references(found: Sequence[User]) -> Iterator[User]:
-    """The first reference of each object."""
     seen: set[tuple[AppRef, ResourceId]] = set()
     for user in found:
         if (user.app, user.id) not in seen:
             seen.add((user.app, user.id))
             yield user
-
-
-def _prunable_objects(app: App, fleet: Fleet) -> Iterator[Resource]:
-    """Objects that a sync would prune: extraneous, owned, and without an option that keeps them."""
-    if not app.desired_known or app.deleting:
-        return
-    for resource in app.extra:
-        if not has_copied_tracking(app, resource, fleet) and prunes(app, resource, fleet) != "never":
-            yield resource
 
 
 def _is_within_reach(namespace: str, dropped: ResourceId) -> bool:
@@ -244,14 +233,7 @@ def _evidence(app: App, users: Sequence[User]) -> Iterator[str]:
 
 
 def _fixes(resource: Resource) -> Iterator[Fix]:
-    yield Fix(
-        "Run this before you merge, which keeps the live object",
-        "live",
-        str(resource.id),
-        Edit("command", guard(resource.id) + "\n"),
-        caveat=f"once nothing names it: {unguard(resource.id)}",
-        safe=True,
-    )
+    yield keep_fix(resource, "once nothing names it")
     if is_secret(resource):
         yield Fix(
             "Name another Secret, made beforehand",

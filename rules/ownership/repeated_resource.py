@@ -23,6 +23,7 @@ from shlex import quote
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
 from argolint.redaction import show_sides
+from argolint.sequence.order import delete_policies, is_hook
 from argolint.values import enumerated, get, mapping, sh
 from argolint.values.kubernetes import group_of, is_secret
 from argolint.values.patterns import regex
@@ -55,6 +56,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         fields = _differing_pointers(copies)
         if len(copies) < 2:
             outcome = "and only the last one counts"
+        elif (ends := _deletes(copies[-1])) and not all(map(is_hook, copies)):
+            outcome = f"and only the last one counts: a hook, which Argo CD deletes {ends}"
         elif fields:
             outcome = f"with different {enumerated(fields, 'field', limit=1)}, and only the last one counts"
         else:
@@ -66,6 +69,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             fixes=(*_namespace_list_fixes(app, resource), _repeat_fix(app, resource, fields, read=len(copies) > 1)),
             explains=(condition.symptom,),
         )
+
+
+def _deletes(copy: Object) -> str:
+    """When Argo CD deletes a copy that is a hook; empty if it is none."""
+    policies = delete_policies(copy) if is_hook(copy) else frozenset()
+    ends = {
+        "HookSucceeded": "after its success",
+        "HookFailed": "after its failure",
+        "BeforeHookCreation": "before each sync",
+    }
+    return next((text for policy, text in ends.items() if policy in policies), "")
 
 
 def _copies(app: App, resource: ResourceId) -> list[Object]:

@@ -221,7 +221,7 @@ def _evidence(contest: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]
 def _fixes(
     cause: str, contest: Mapping[str, Json], ids: Sequence[ResourceId], coming: Sequence[AppRef]
 ) -> Iterator[Fix]:
-    """`coming`: the applications that get the objects by an unmerged change."""
+    """The fixes for the cause, the best first. `coming`: the applications that get the objects by an unmerged change."""
     claimants, pruners = contest["claimants"], contest["pruners"]
     if coming and not pruners:
         yield _leave_fix(claimants, coming, contest)

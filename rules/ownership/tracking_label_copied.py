@@ -7,7 +7,7 @@ that name in another namespace did.
 Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
 operator's new object again and again. With annotation tracking Argo CD sees that the tracking-id names another object and ignores the copy.
 
-How to fix: track by annotation. Until then configure the operator not to copy labels, or mark the copies with `Prune=false` and
+How to fix: track by annotation. A kind that only a program makes, such as CiliumIdentity, is excluded instead. Until then configure the operator not to copy labels, or mark the copies with `Prune=false` and
 `IgnoreExtraneous` through the metadata that it copies.
 
 Example: a custom resource with the label `app.kubernetes.io/instance: shop` whose operator copies its labels to the ConfigMap that it generates.
@@ -18,16 +18,19 @@ Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedOb
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint.application.fleet import IN_CLUSTER
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
 from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 
+from ..shared.tracking import annotation_tracking_fix
 from ._installations import label_key_fix
-from ._tracking import annotation_tracking_fix, foreign_release, has_copied_tracking
+from ._tracking import MACHINE_MADE, foreign_release, has_copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -77,7 +80,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _setter_text(maker)}',
                 f"field managers of the live object: {_managers_text(resource)}; none of them is Argo CD",
             ),
-            fixes=tuple(_fixes(fleet, resource, release)),
+            fixes=tuple(_fixes(app, fleet, resource, release)),
             explains=(Symptom.extra(resource.id),),
         )
 
@@ -110,11 +113,35 @@ def _managers_text(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
 
-def _fixes(fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
-    if release and not fleet.at_least(2, 2):
-        yield label_key_fix("Track by a label that no chart writes", "argocd.argoproj.io/instance")
+def _fixes(app: App, fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
+    if (resource.group, resource.kind) in MACHINE_MADE:
+        yield _exclude_fix(app, resource)
+        yield annotation_tracking_fix("names one object")
+        return
+    if not fleet.at_least(2, 2):
+        by = "chart" if release else "chart or operator"
+        own_key = label_key_fix(f"Track by a label that no {by} writes", "argocd.argoproj.io/instance")
+        copies = "" if release else "an operator that copies every label of its object copies this one, too"
+        yield replace(own_key, caveat="; ".join(filter(None, (own_key.caveat, copies))))
     yield annotation_tracking_fix("names one object")
     yield _keep_fix(resource)
+
+
+def _exclude_fix(app: App, resource: Resource) -> Fix:
+    """The exclusion of this kind alone; on the cluster alone, except Argo CD's own, which it reads by another address than the Application has."""
+    known = app.cluster != IN_CLUSTER and not app.cluster.startswith("name:")
+    where = f'\n      clusters: ["{app.cluster}"]' if known else ""
+    entry = f'    - apiGroups: ["{resource.group}"]\n      kinds: ["{resource.kind}"]{where}\n'
+    return Fix(
+        f"Exclude {resource.kind}, which no one writes by hand, from what Argo CD reads",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit(
+            "yaml",
+            f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  resource.exclusions: |\n{entry}",
+        ),
+        caveat="add it to the list that is there",
+    )
 
 
 def _keep_fix(resource: Resource) -> Fix:

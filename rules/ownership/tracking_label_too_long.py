@@ -21,7 +21,8 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 
-from ._tracking import LABEL_LIMIT, annotation_tracking_fix
+from ..shared.tracking import annotation_tracking_fix
+from ._tracking import LABEL_LIMIT
 
 _REFUSED = "must be no more than 63 "
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
+from argolint.relations.operator_version import version_of
 from argolint.values import dig, enumerated
 from argolint.values.patterns import regex
 
@@ -17,6 +18,7 @@ from . import _stores as stores
 _FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
 _EXPIRED = regex(r"(?i)expired|invalid_grant|token is not yet valid")
 _ROLE = regex(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
+_OF_NODE = regex(r"arn:[\w-]+:sts::\w+:assumed-role/[^/]+/i-[0-9a-f]{8,17}")
 _NO_KEY = regex(r'cannot find secret data for key:? "([^"]{1,253})"')
 _NAME = regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _BY_ITSELF = "by itself the operator looks again within 7 min, before v0.14 within 17 min"
@@ -40,11 +42,11 @@ def facts(
         found["subject"] = f"system:serviceaccount:{account_ns}:{account}"
     if not detail.get("project"):
         found["project"] = str(dig(store.manifest, "spec", "provider", "gcpsm", "projectID") or "<project>")
-    found["role"] = _ROLE.sub(r"arn:\1:iam::\2:role/\3", found["principal"])
+    found["role"] = role_of(found["principal"])
     found["permissions"] = f"--{detail.get('type', 'secrets').removesuffix('s')}-permissions"
     secret_ns, secret = _credential_secret(store, namespace, detail)
     return {
-        **_provider.facts(store, text),
+        **_provider.facts(store, version_of(app, fleet), text),
         **found,
         "ns": namespace,
         "name": name,
@@ -56,6 +58,8 @@ def facts(
         "sync": Shell(sync),
         "then": Shell(sync.removeprefix("# then ")),
         "again": Shell(_retry_steps(ref, namespace, sync)),
+        "lists": bool(detail.get("action")) and not detail.get("resource"),
+        "node": _OF_NODE.fullmatch(detail.get("principal") or "") is not None,
         "expired": bool(_EXPIRED.search(text)),
         "account": account,
         "account_ns": account_ns,
@@ -72,6 +76,11 @@ def facts(
             "remoteNamespace",
         ),
     }
+
+
+def role_of(principal: str) -> str:
+    """The role of a session of AWS; the principal itself if it is none."""
+    return _ROLE.sub(r"arn:\1:iam::\2:role/\3", principal)
 
 
 def _retry_steps(ref: es.StoreRef, namespace: str, sync: str) -> str:

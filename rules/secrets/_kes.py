@@ -23,9 +23,8 @@ UNKNOWN = "CHANGE-ME"
 """Placeholder for a value that only the old controller's environment has."""
 
 _DATA = r"\s*data(?:\.(?P<name{0}>[A-Za-z_]\w*)|\[\s*['\"](?P<quoted{0}>[^'\"]+)['\"]\s*\])\s*"
-_LODASH = regex(
-    f"<%[=-]{_DATA.format('')}%>|\\${{{_DATA.format('2')}}}"
-)  # <%= data.a %>, for which ${data.a} is another spelling
+# <%= data.a %>, for which ${data.a} is another spelling
+_LODASH = regex(f"<%[=-]{_DATA.format('')}%>|\\${{{_DATA.format('2')}}}")
 _IBM_PROPERTIES = {
     "username_password": "username or password",
     "imported_cert": "certificate, private_key or intermediate",
@@ -64,9 +63,8 @@ def convert(old: Object, secret: str) -> Migration | None:
         mount, key = _mount_and_key(backend, spec, str(entry))
         data_from.append({"extract": {"key": key}} | _store_reference(stores, main, mount))
     for entry in _maps(spec, "dataFromWithOptions"):
-        whole = {
-            k: v for k, v in entry.items() if k != "isBinary"
-        }  # read there, but without effect (lib/backends/kv-backend.js)
+        # read there, but without effect (lib/backends/kv-backend.js)
+        whole = {k: v for k, v in entry.items() if k != "isBinary"}
         mount, remote = _remote_reference(backend, spec, whole, notes)
         data_from.append({"extract": remote} | _store_reference(stores, main, mount))
     for entry in _entries(spec):

@@ -12,8 +12,10 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Fleet, Json, Object
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion
 from argolint.values import dig, enumerated, get, join_pointer, mapping
 from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -21,6 +23,7 @@ from . import _stores as stores
 UNKNOWN = "other"
 _ACCOUNTS = ("serviceAccountRef", "serviceAccount")
 _WRITE = "The identity that the store uses needs the right to make and change secrets there, and the key must not belong to someone else."
+_SINCE = regex(r"\[(?P<since>v\d{1,9}\.\d{1,9}\.\d{1,9})\+: (?P<text>[^\[\]]*)\]")
 _NO_CREDENTIAL = ("caProvider", "credConfig")  # a CA certificate, a ConfigMap of an identity federation
 
 
@@ -46,8 +49,31 @@ def provider_name(store: stores.Store | None, text: str = "") -> str:
     return next(found, UNKNOWN)
 
 
-def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
-    """The provider's facts for advice.yaml: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
+_THROUGH_OTHERS = {
+    "vault": ("iam", "gcp"),
+    "openBao": ("iam", "gcp"),
+    "infisical": ("awsAuthCredentials", "azureAuthCredentials", "gcpIamAuthCredentials", "gcpIdTokenAuthCredentials"),
+}
+"""Ways of a provider to log in through a cloud, whose errors the store then shows too."""
+_ANY = ("akeyless", "webhook")  # it may log in through any cloud; any server answers
+
+
+def answering_provider(store: stores.Store | None) -> str:
+    """The provider whose answers the store's errors can be; empty if several can, or it is unknown."""
+    if store is None or store.provider in _ANY:
+        return ""
+    auth = dig(store.manifest, "spec", "provider", store.provider, "auth")
+    return "" if any(dig(auth, way) for way in _THROUGH_OTHERS.get(store.provider, ())) else store.provider
+
+
+def may_have_said(store: stores.Store, text: str) -> bool:
+    """Whether a text holds a sign of the store's own provider."""
+    entry: Object = load(__package__, "provider_advice.yaml")[provider_name(store)]
+    return any(re.search(sign, text) for sign in entry["signs"])
+
+
+def facts(store: stores.Store | None, version: OperatorVersion, text: str = "") -> dict[str, Any]:
+    """The provider's facts for advice.yaml, as this operator knows them: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
     entry: Object = load(__package__, "provider_advice.yaml")[provider_name(store, text)]
     known = store is not None and bool(store.provider)
     title = entry["title"]
@@ -55,7 +81,7 @@ def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
         title = f"the provider ({store.provider})"
     settings = mapping(store.manifest, "spec", "provider", store.provider) if store is not None else {}
     used = credentials(store) if store is not None else ()
-    return {
+    found = {
         "provider": title,
         "identity": " ".join(
             part for part in (_credentials_text(used), _renewal_text(entry["renew"], settings, known)) if part
@@ -68,6 +94,24 @@ def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
         "property_is": entry["property"],
         "reach": entry["reach"],
     }
+    return {name: _known_text(text, version) for name, text in found.items()}
+
+
+def provider_texts(name: str) -> dict[str, str]:
+    """Title, right and comparison of a provider of provider_advice.yaml, without what belongs to a store of External Secrets."""
+    entry: Object = load(__package__, "provider_advice.yaml")[name]
+    return {"provider": entry["title"], "grant": entry["grant"], "compare": _SINCE.sub("", entry["compare"])}
+
+
+def _known_text(text: str, version: OperatorVersion) -> str:
+    """The text without what this operator is too old for; where the version is not known, with the release that it takes."""
+
+    def kept(found: re.Match[str]) -> str:
+        known = version.at_least(found["since"])
+        note = "" if known else f" ({found['since']} and later)"
+        return "" if known is False else f"{found['text']}{note}"
+
+    return _SINCE.sub(kept, text)
 
 
 def credentials(store: stores.Store) -> tuple[Credential, ...]:

@@ -6,12 +6,13 @@ The versions' fields are data (store_fields.yaml).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from argolint import MISSING, Change, Edit, Fix, Object, Symptom
+from argolint import MISSING, Change, Fix, Object, Symptom
 from argolint.edits import removals, set_field
+from argolint.edits.advice import advice
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
@@ -27,12 +28,13 @@ _ARN = regex(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?
 
 @dataclass(frozen=True)
 class Hint:
-    """`says` completes "... fails because", `evidence` is the evidence, `fix` ends the failure, `explains` is the drift that follows."""
+    """`says` completes "... fails because", `evidence` is the evidence, `fixes` end the failure, `explains` is the drift that follows; `sure`: nothing else fits."""
 
     says: str
-    fix: Fix
+    fixes: tuple[Fix, ...]
     explains: tuple[Symptom, ...] = ()
     evidence: str = ""
+    sure: bool = True
 
 
 def hints(
@@ -42,11 +44,13 @@ def hints(
     topic: str,
     key: str,
     version_wanted: str = "",
+    secret_key: str = "",
+    found_keys: Sequence[str] = (),
     served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
     """Hints at another root cause than the text's; none for a store that no application shows.
 
-    `served`: the versions that the cluster serves; `version_wanted`: the failing entry's `version`; `topic`: the text's entry of advice.yaml, which may have a
+    `served`: the versions that the cluster serves; `version_wanted` and `secret_key`: the failing entry's `version` and key of the Secret; `found_keys`: keys that the store finds; `topic`: the text's entry of advice.yaml, which may have a
     fault of its own: then the cloud is not checked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
@@ -55,14 +59,20 @@ def hints(
     yield from lost
     if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
         yield from _cloud_hints(store)
+    if cause in ("auth", "network", "not-found"):
+        yield from _site_hints(store, version)
     yield from _ignored_field_hints(store, version, cause)
     if version_wanted and cause == "not-found":
         yield from _version_hints(store, version_wanted)
     if key and cause in ("access-denied", "not-found", "property-missing"):
         yield from _vault_hints(store, key)
+        if store.provider in ("vault", "openBao") and cause != "access-denied":
+            yield from _mount_hints(store, key, topic)
         yield from _region_hints(store, key)
     if key and cause == "not-found":
         yield from _item_id_hints(store, version, key)
+        yield from _field_hints(store, key, secret_key)
+        yield from _spelling_hints(store, key, found_keys)
 
 
 def _newest_api_version(version: OperatorVersion, served: frozenset[str]) -> str:
@@ -74,7 +84,8 @@ def _newest_api_version(version: OperatorVersion, served: frozenset[str]) -> str
 def _dropped_field_hints(store: stores.Store, version: OperatorVersion, served: frozenset[str]) -> Iterator[Hint]:
     """Fields in Git that the cluster's API lacks: the API server accepts the store and drops them."""
     resource = store.resource
-    wanted = str((resource.desired or {}).get("apiVersion") or "") if resource else ""
+    manifest = resource.desired if resource else None
+    wanted = str((manifest or {}).get("apiVersion") or "")
     for change in resource.changes if resource else ():
         known = _known_field(change)
         if known is None:
@@ -87,12 +98,7 @@ def _dropped_field_hints(store: stores.Store, version: OperatorVersion, served: 
         if young:
             yield Hint(
                 f"{_store_text(store)} loses `{field}`, which came with {entry['since']}",
-                Fix(
-                    f"Upgrade External Secrets to {entry['since']} or later, with its CRDs",
-                    "operator",
-                    "values of the External Secrets chart",
-                    Edit("text", f"The CRD of an older version drops spec.provider.{path}; {_next_step(old)}."),
-                ),
+                _advised("older-crd", store, since=entry["since"], path=path, old=old),
                 drift,
                 f"the operator is {version}; its API drops spec.provider.{path}",
             )
@@ -100,26 +106,10 @@ def _dropped_field_hints(store: stores.Store, version: OperatorVersion, served: 
             to = _newest_api_version(version, served)
             yield Hint(
                 f"{_store_text(store)} loses `{field}`, which {wanted} does not have",
-                Fix(
-                    f"Write {_store_text(store)} as {to}, which has the field",
-                    "manifest",
-                    _store_text(store),
-                    Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
-                    "force a sync of what reads the store afterwards"
-                    if to in served
-                    else f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
-                    resource=resource.id if resource else None,
-                    effects=("needs-force-sync",),
-                ),
+                _advised("older-api", store, to=to, served=to in served, patch=set_field(manifest, "/apiVersion", to)),
                 drift,
                 f"Git has spec.provider.{path}, the live store does not",
             )
-
-
-def _next_step(old: bool) -> str:
-    return (
-        f"then write the store as {es.GROUP}/v1beta1 or v1, and sync it" if old else "sync the store again afterwards"
-    )
 
 
 def _known_field(change: Change) -> tuple[str, Object] | None:
@@ -141,39 +131,18 @@ def _ignored_field_hints(store: stores.Store, version: OperatorVersion, cause: s
         if cause not in entry["causes"] or get(store.manifest, pointer, None) in (None, ""):
             continue
         field, until, later = entry["field"].rpartition(".")[2], entry["until"], version.at_least(entry["until"])
-        ignores, without = f"sets `{field}`, which operators before {until} ignore", f"Leave `{field}` out"
+        says = f"{_store_text(store)} sets `{field}`, which operators before {until} ignore"
+        facts = {"field": field, "until": until, "instead": entry["instead"]}
         if later is True:
-            resource = store.resource
-            fix = Fix(
-                f"{without}, if the secret is a global one",
-                "manifest",
-                _store_text(store),
-                Edit("json-patch", removals(resource.desired if resource else None, [pointer])),
-                "all of its readers then look among global secrets; force a sync of them",
-                resource=resource.id if resource else None,
-                effects=("needs-force-sync",),
-            )
-            yield Hint(f"{_store_text(store)} {entry['alone']}", fix, evidence=f"the operator is {version}")
+            patch = removals(store.resource.desired if store.resource else None, [pointer])
+            fixes = _advised("field-read", store, **facts, patch=patch)
+            yield Hint(f"{_store_text(store)} {entry['alone']}", fixes, evidence=f"the operator is {version}")
         elif later is False:
-            chart = "values of the External Secrets chart"
-            fix = Fix(
-                f"Upgrade External Secrets to {until} or later",
-                "operator",
-                chart,
-                Edit("text", f"Or {entry['instead']}."),
-            )
-            yield Hint(
-                f"{_store_text(store)} {ignores}",
-                fix,
-                evidence=f"it is ignored {entry['what']}; the operator is {version}",
-            )
+            seen = f"it is ignored {entry['what']}; the operator is {version}"
+            yield Hint(says, _advised("field-ignored", store, **facts), evidence=seen)
         else:
-            asked = "kubectl get deployments -A -o wide | grep external-secrets/external-secrets"
-            then = f"# before {until}: upgrade, or {entry['instead']}\n# later: {without[0].lower()}{without[1:]} of the store, if the secret is a global one"
-            title = f"Ask which release of External Secrets runs: {until} changed `{field}`"
-            fix = Fix(title, "live", "the operator", Edit("command", f"{asked}\n{then}"))
             seen = f"before {until} it is ignored {entry['what']}; the operator's version is not known here"
-            yield Hint(f"{_store_text(store)} {ignores}, and others look in alone", fix, evidence=seen)
+            yield Hint(f"{says}, and others look in alone", _advised("field-perhaps", store, **facts), evidence=seen)
 
 
 _ITEM_ID = regex(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
@@ -193,17 +162,41 @@ def _item_id_hints(store: stores.Store, version: OperatorVersion, key: str) -> I
     who = "this operator" if version.at_least(known["until"]) is False else f"an operator before {known['until']}"
     yield Hint(
         f"its key is an id, and {who} looks for the title of an item",
-        Fix(
-            "Write the title of the item in place of its id",
-            "manifest",
-            "remoteRef.key of the ExternalSecret",
-            Edit(
-                "text",
-                f"{known['until']} and later find items by their id too (external-secrets issue {known['issue']}).",
-            ),
-        ),
+        _advised("item-id", store, until=known["until"], issue=known["issue"]),
         evidence=f"operators before {known['until']} take no id of 1Password (external-secrets issue {known['issue']})",
     )
+
+
+_VARIABLE = regex(r"[A-Z][A-Z0-9]{0,60}(?:_[A-Z0-9]{1,60}){1,9}")
+
+
+def _field_hints(store: stores.Store, key: str, secret_key: str) -> Iterator[Hint]:
+    """The name of a variable as the title of an item of 1Password: it is rather the label of a field."""
+    if store.provider == "onepassword" and key == secret_key and _VARIABLE.fullmatch(key):
+        yield Hint(
+            f'its key "{key}" is spelt as a field, and 1Password takes an item\'s title',
+            _advised("field-for-item", store, key=key),
+            evidence="remoteRef.key is the title of an item, remoteRef.property the label of a field",
+            sure=False,
+        )
+
+
+def _spelling_hints(store: stores.Store, key: str, found_keys: Sequence[str]) -> Iterator[Hint]:
+    """A key with other separators than those that the store finds: `app-db` where it finds `app/cache`, or one without its first slash."""
+    for found in found_keys:
+        parts = found.strip("/").split("/")
+        alike = max((n for n in range(1, len(parts)) if key.startswith("-".join(parts[:n]) + "-")), default=0)
+        slash = found.startswith("/") and key.startswith(f"{parts[0]}/")
+        if ("/" in key.strip("/") and not slash) or not ((alike and "/" not in key) or slash):
+            continue
+        like = f"/{key}" if slash else "/".join(parts[:alike]) + "/" + key.removeprefix("-".join(parts[:alike]) + "-")
+        yield Hint(
+            f'"{key}" is not spelt like "{found}", which {_store_text(store)} finds',
+            _advised("spelling", store, key=key, like=like, found=found),
+            evidence=f'an ExternalSecret of this application reads "{found}" from it and is Ready',
+            sure=False,
+        )
+        return
 
 
 def _cloud_hints(store: stores.Store) -> Iterator[Hint]:
@@ -213,16 +206,31 @@ def _cloud_hints(store: stores.Store) -> Iterator[Hint]:
     environment = str(dig(settings, "environmentType") or "PublicCloud")
     for suffix, cloud in load(__package__, "store_fields.yaml")["clouds"].items():
         if host.endswith(f".{suffix}") and environment not in (cloud, "AzureStackCloud"):
-            edit = Edit("json-patch", set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud))
+            patch = set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud)
+            says = f"the vault of {_store_text(store)} is in {cloud}, its environmentType is {environment}"
+            yield Hint(says, _advised("cloud", store, cloud=cloud, patch=patch))
+
+
+def _site_hints(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
+    """An address of the web site in place of that of the API, and one with a slash at its end."""
+    for field, name in load(__package__, "store_fields.yaml")["sites"].get(store.provider, {}).items():
+        url = str(dig(store.manifest, "spec", "provider", store.provider, field) or "")
+        host, bare = _host(url), url.rstrip("/")
+        cut = url != bare and version.at_least("v0.10.3") is False
+        below_host = bare.partition("://")[2].partition("/")[2]
+        if not host or below_host or host.startswith(f"{name}."):
+            to, fault = bare, "ends with a slash, which this operator does not take off" if cut else ""
+        else:
+            to = f"https://{name}.bitwarden.com" if host == "vault.bitwarden.com" else f"{bare}/{name}"
+            fault = "is the address of the web site, not of the API"
+        if host and fault:
+            patch = set_field(store.manifest, f"/spec/provider/{store.provider}/{field}", to)
+            says = f"{field} of {_store_text(store)} {fault}"
             yield Hint(
-                f"the vault of {_store_text(store)} is in {cloud}, its environmentType is {environment}",
-                Fix(
-                    f"Set environmentType to {cloud}",
-                    "manifest",
-                    _store_text(store),
-                    edit,
-                    resource=store.resource.id if store.resource else None,
-                ),
+                says,
+                _advised("site", store, to=to, field=field, patch=patch),
+                evidence=f"{field} is {url}",
+                sure=cut or host.startswith("vault.bitwarden."),
             )
 
 
@@ -247,17 +255,7 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
     if version == "v2" and dynamic:
         yield Hint(
             f'"{key}" looks like credentials that Vault makes, and {_store_text(store)} reads KV version 2',
-            Fix(
-                "Read it with the generator VaultDynamicSecret, or with a store of version v1",
-                "manifest",
-                "spec.dataFrom of the ExternalSecret",
-                Edit(
-                    "yaml",
-                    "dataFrom:\n- sourceRef:\n    generatorRef:\n      apiVersion: generators.external-secrets.io/v1alpha1\n"
-                    "      kind: VaultDynamicSecret   # spec.path: the mount and the key, spec.provider: server and auth of the store\n      name: <its name>",
-                ),
-                "each refresh of a generator makes new credentials: a refreshInterval below their lease",
-            ),
+            _advised("dynamic", store),
             evidence="KV version 2 puts data/ into the path",
         )
     elif version == "v2" and (key.startswith("data/") or "data" in path.split("/")[1:]):
@@ -268,19 +266,41 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
             else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
         )
         written = (
-            f"\nThe path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
+            f"The path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
             if folder
             else ""
         )
         yield Hint(
             f'{where} with "data", which KV version 2 adds by itself',
-            Fix(
-                'Leave "data" out of key and path',
-                "manifest",
-                _store_text(store),
-                Edit("text", f"The operator reads <path>/data/<key>.{written}"),
-            ),
+            _advised("data-twice", store, written=written),
         )
+
+
+def _mount_hints(store: stores.Store, key: str, topic: str) -> Iterator[Hint]:
+    """A key that begins with a mount, and a path that goes on behind the mount."""
+    settings = dig(store.manifest, "spec", "provider", store.provider)
+    path = str(dig(settings, "path") or "").strip("/")
+    first, _, rest = key.partition("/")
+    facts = {"provider": store.provider, "path": path}
+    asked = f"{path}/{key}" if dig(settings, "version") == "v1" else f"{path}/data/{key}"
+    if path and rest and first != path and first in _DEFAULT_MOUNTS:
+        yield Hint(
+            f'its key begins with "{first}/", a usual mount, and {_store_text(store)} reads the mount "{path}"',
+            _advised("other-mount", store, **facts, mount=first, rest=rest),
+            evidence=f"the operator asks Vault for {asked}",
+            sure=False,
+        )
+    mount, _, folder = path.partition("/")
+    if folder and topic == "vault-kv-version" and str(dig(settings, "version") or "v2") == "v2":
+        yield Hint(
+            f'{_store_text(store)} has the path "{path}", and KV version 2 wants the mount alone there',
+            _advised("folder-in-path", store, **facts, mount=mount, rest=f"{folder}/{key}"),
+            evidence=f"the operator asks Vault for {path}/data/{key}",
+            sure=False,
+        )
+
+
+_DEFAULT_MOUNTS = ("secret", "kv", "kv-v2", "kvv2")
 
 
 def _version_hints(store: stores.Store, version_wanted: str) -> Iterator[Hint]:
@@ -291,12 +311,7 @@ def _version_hints(store: stores.Store, version_wanted: str) -> Iterator[Hint]:
         if provider in entry["provider"] and not re.fullmatch(entry["valid"], version_wanted):
             yield Hint(
                 f'its entry asks for version "{version_wanted}", which {_store_text(store)} cannot read',
-                Fix(
-                    "Leave `version` out, which reads the current one",
-                    "manifest",
-                    "remoteRef.version of the ExternalSecret",
-                    Edit("text", f"The provider of {_store_text(store)} knows {entry['knows']}."),
-                ),
+                _advised("version", store, knows=entry["knows"]),
                 evidence=f"the provider knows {entry['knows']}",
             )
 
@@ -307,13 +322,14 @@ def _region_hints(store: stores.Store, key: str) -> Iterator[Hint]:
     if found and region and found["region"] != region:
         yield Hint(
             f"its key is of region {found['region']}, and {_store_text(store)} asks {region}",
-            Fix(
-                f"Read it with a store of the region {found['region']}",
-                "manifest",
-                "spec.secretStoreRef of the ExternalSecret",
-                Edit("text", f"spec.provider.aws.region: {found['region']}"),
-            ),
+            _advised("region", store, region=found["region"]),
         )
+
+
+def _advised(topic: str, store: stores.Store, **facts: object) -> tuple[Fix, ...]:
+    """The fixes of a topic in advice.yaml."""
+    resource = store.resource.id if store.resource else None
+    return advice(__package__, f"hint/{topic}", {"store": _store_text(store), **facts}, resource)
 
 
 def foreign_vault(store: stores.Store, text: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from argolint.values import dig, enumerated, join_pointer, text_at
 from argolint.values.patterns import regex
 
 from . import _stores as stores
-from ._provider import credentials_without_namespace
+from ._provider import answering_provider, credentials_without_namespace
 from ._sync_error_texts import classify, cleaned_text
 
 _REFUSED = regex(
@@ -39,7 +39,7 @@ def webhook_refusal(app: App, resource: Resource) -> str:
 
 def refusal_topic(store: stores.Store, why: str) -> str:
     """The entry of advice.yaml; if a provider reports "missing: ...auth" for a reference, it means its namespace (issue 5013)."""
-    found = classify(why)
+    found = classify(why, provider=answering_provider(store))
     if found is not None and found.topic:
         return found.topic
     if credentials_without_namespace(store):

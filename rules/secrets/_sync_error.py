@@ -24,6 +24,8 @@ from dataclasses import replace
 from argolint import App, Fleet, Resource
 
 from . import _external_secret as es
+from ._provider import answering_provider, may_have_said
+from ._sync_error_general import failing_store
 from ._sync_error_passing import is_passing, is_race_unrepaired
 from ._sync_error_surroundings import (
     diagnosis_by_credential,
@@ -54,7 +56,7 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
         return None
     message = cleaned_text(str(condition.get("message") or ""))
     stage, named = condition_stage(message)
-    found = _diagnosis_by_texts(app, resource, message, stage, named)
+    found = _diagnosis_by_texts(app, fleet, resource, message, stage, named)
     if found is None or found.cause in (*_ABOUT_STORES, "unknown"):
         found = diagnosis_by_stores(app, fleet, resource, found) or found
     if found is not None:
@@ -70,20 +72,36 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     return replace(found, evidence=(*found.evidence, *_evidence(app, resource, message)))
 
 
-def _diagnosis_by_texts(app: App, resource: Resource, message: str, stage: str, named: str) -> Diagnosis | None:
+def _diagnosis_by_texts(
+    app: App, fleet: Fleet, resource: Resource, message: str, stage: str, named: str
+) -> Diagnosis | None:
     """The cause by the Events, then by the condition if that has a cause or more than a stage."""
-    found = _diagnosis_by_events(app, resource, stage, named)
+    found = _diagnosis_by_events(app, fleet, resource, stage, named)
     if found is None and named and named not in _ABOUT_STORES:
         found = Diagnosis(named, cause_sentence(named), message, terminal=is_terminal(named))
     if found is None and stage == "":
-        found = classify(message)
+        found = _of_its_provider(app, fleet, resource, message)
     return found
 
 
-def _diagnosis_by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | None:
+def _of_its_provider(app: App, fleet: Fleet, resource: Resource, text: str, stage: str = "") -> Diagnosis | None:
+    """The diagnosis of a text, as the provider of the failing store can mean it."""
+    found = classify(text, stage)
+    if found is None or found.cause == "generator":
+        return found
+    store = failing_store(app, fleet, resource, found)
+    provider = answering_provider(store)
+    answered = classify(text, stage, provider=provider) if provider else found
+    if answered == found or may_have_said(store, text):
+        return answered
+    says = f'its last error is not of the provider that {store.ref.kind} "{store.ref.name}" asks now'
+    return replace(found, cause="unknown", says=says, topic="unknown-moved", certain=False)
+
+
+def _diagnosis_by_events(app: App, fleet: Fleet, resource: Resource, stage: str, named: str) -> Diagnosis | None:
     """The cause in the newest Event of the right stage; a condition with another cause overrides it."""
     for event in current_warnings(app, resource):
-        found = classify(event.message, stage)
+        found = _of_its_provider(app, fleet, resource, event.message, stage)
         if found is not None and _is_outdated(resource, found):
             continue
         if found is not None and (not named or named in _ABOUT_STORES or found.cause == named):

@@ -24,7 +24,10 @@ _TARGET_CAUSES = ("owned-by-external-secret",)
 
 
 def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) -> Iterator[Follows]:
-    """`obj` is the checked state: live, or desired for a prediction."""
+    """What the failure follows from: another ExternalSecret with the same target, or its stores.
+
+    `obj`: the state that was checked: live, or desired for a prediction.
+    """
     if found.cause in _TARGET_CAUSES:
         yield Follows.finding("external-secret-duplicate-target", resource.id)
     if found.cause not in _STORE_CAUSES:

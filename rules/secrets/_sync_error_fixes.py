@@ -40,7 +40,7 @@ def fixes(
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
-    yield from (hint.fix for hint in hints)
+    yield from (fix for hint in hints for fix in hint.fixes)
     if foreign_vault(failing_store(app, fleet, resource, found), found.text) is not None:
         yield _sync_now_fix(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
     for fix in (*exact_edits(app, fleet, resource, found, version), *generator_fixes(app, fleet, resource, found)):
@@ -161,9 +161,10 @@ def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app
 
 
 def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The fix for a Secret in another namespace that its ClusterSecretStore does not name."""
+    """The fix for a Secret or ServiceAccount in another namespace that its ClusterSecretStore does not name."""
     store = failing_store(app, fleet, resource, found)
-    if any(each.name == found.detail.get("secret") for each in credentials_without_namespace(store)):
+    missing = {found.detail.get("secret"), found.detail.get("account")}
+    if any(each.name in missing for each in credentials_without_namespace(store)):
         fix = namespaces_fix(app, fleet, store)
         yield from (fix,) if fix else ()
 

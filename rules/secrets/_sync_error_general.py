@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from argolint import GONE, App, Fix, Fleet, Resource
 from argolint.edits.advice import advice
+from argolint.relations.operator_version import version_of
 from argolint.values import dig, items
+from argolint.values.knowledge import load
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -15,8 +19,11 @@ from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
 from ._sync_error_generators import has_generator_run
 from ._sync_error_pointers import failed_key
-from ._sync_error_secret import secret_id
+from ._sync_error_secret import is_encoding, secret_id
 from ._sync_error_texts import Diagnosis
+
+_TYPE_KEPT = regex(r"\btype: Invalid value: [^,]{0,200}: field is immutable")
+"""The Secret exists with another type, next to another fault."""
 
 
 def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
@@ -34,11 +41,28 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         "key": failed_key(resource, found) or "its keys",
         "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
+        **_template_facts(app, fleet, resource, found),
     }
     advised = advice(__package__, found.advice, {**known, **own})
+    if found.cause != "immutable" and _TYPE_KEPT.search(found.text):
+        advised += advice(__package__, "immutable-type", {**known, **own})
     if found.cause != "immutable":
         return advised
     return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in advised[:1]) + advised[1:]
+
+
+def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Mapping[str, object]:
+    """A function that the template calls, the release that brings it to engine v2, whether engine v1 reads the template and whether it encodes."""
+    engine = str(dig(resource.live or resource.any, "spec", "target", "template", "engineVersion") or "")
+    old = engine == "v1" or (not engine and str((resource.any or {}).get("apiVersion")).endswith("/v1alpha1"))
+    since = "" if old else str(load(__package__, "template_functions.yaml").get(found.detail.get("function")) or "")
+    is_late = bool(since) and version_of(app, fleet).at_least(since) is not True
+    return {
+        "function": found.detail.get("function", ""),
+        "since": since if is_late else "",
+        "engine_v1": old,
+        "encoded": is_encoding(resource, found.detail.get("item", "")),
+    }
 
 
 def failing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from argolint import App, Edit, Fix, Fleet, Resource
 from argolint.edits.advice import advice
 from argolint.values import sh
+from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -34,12 +35,12 @@ def generator_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis
         elif own is None and f'"{name}" not found' in found.text:
             yield from _similar_generator_fixes(app, resource, kind, name, pointer)
     if has_generator_run(found):
-        inner = generator_diagnosis(found)
         kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
+        inner = generator_diagnosis(found, kind)
         if inner is not None and inner.cause == "store-credential":
             yield _credential_fix(resource, inner, f'{kind} "{name}"')
             return
-        if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
+        if inner is not None and (inner.cause in ("auth", "network") or inner.topic in ("aws-policy", "vault-backend")):
             origin = stores.Store(es.StoreRef(kind, name, ""))
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
             known = facts(app, fleet, origin, resource.namespace, resource.name, inner.text, inner.detail, sync)
@@ -65,9 +66,10 @@ def _similar_generator_fixes(app: App, resource: Resource, kind: str, wanted: st
         )
 
 
-def generator_diagnosis(found: Diagnosis) -> Diagnosis | None:
-    """The generator's own error, without the operator's prefix."""
-    return classify(_INSIDE.sub("", found.text), "provider") if has_generator_run(found) else None
+def generator_diagnosis(found: Diagnosis, kind: str) -> Diagnosis | None:
+    """The error of a generator of this kind, without the operator's prefix."""
+    provider = load(__package__, "generators.yaml")["providers"].get(kind, "")
+    return classify(_INSIDE.sub("", found.text), "provider", provider=provider) if has_generator_run(found) else None
 
 
 def _credential_fix(resource: Resource, inner: Diagnosis, generator: str) -> Fix:

@@ -28,7 +28,7 @@ def secret_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         )
     elif found.cause == "immutable" and es.keeps_first_value(resource.live):
         yield _immutable_fix(resource)
-    elif found.topic == "admission-docker":
+    elif found.topic in ("admission-docker", "admission-docker-base64"):
         yield from _encoding_fixes(resource, found.detail["item"])
 
 
@@ -91,6 +91,12 @@ def _engine_fixes(resource: Resource, item: str) -> Iterator[Fix]:
             "v2",
             caveat="functions of v1 that take bytes (toBytes, base64decode, ...) have other names there; v1 ended with v0.17.0",
         )
+
+
+def is_encoding(resource: Resource, item: str) -> bool:
+    """Whether the template encodes this key as base64 at its end."""
+    text = dig(resource.live, "spec", "target", "template", "data", item)
+    return _ENCODED.match(str(text or "")) is not None
 
 
 _ENCODED = regex(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)

@@ -69,10 +69,10 @@ def names_key(deciding: str, written: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def classify(text: str, *stages: str) -> Diagnosis | None:
-    """The diagnosis of one error text; `stages` (provider, store, update) exclude impossible ones."""
+def classify(text: str, *stages: str, provider: str = "") -> Diagnosis | None:
+    """The diagnosis of one error text; `stages` (provider, store, update) and the `provider` that was asked exclude impossible ones."""
     error, where = _without_envelope(text)
-    meant = catalogue().match(error, *(tuple(filter(None, stages)) or _STAGES))
+    meant = catalogue().match(error, *(tuple(filter(None, stages)) or _STAGES), provider=provider)
     if meant is None:
         return None
     entry, offset = meant.entry, max(0, error.find(meant.text))

@@ -110,7 +110,18 @@ def uses_nothing(manifest: Object | None) -> bool:
     if not writes or not (items(manifest, "spec", "data") or items(manifest, "spec", "dataFrom")):
         return False
     texts = [*_template_texts(manifest, _TEMPLATE)]
-    return not any(sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$")
+    return not unclosed_templates(manifest) and not any(
+        sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$"
+    )
+
+
+def unclosed_templates(manifest: Object | None) -> tuple[str, ...]:
+    """Pointers of templates in which an action is opened and never closed: Go refuses them."""
+    return tuple(
+        at
+        for at, text in _template_texts(manifest, _TEMPLATE)
+        if text.rpartition("{{")[2].count("}}") == 0 and "{{" in text
+    )
 
 
 def _field_names(text: str) -> Iterator[str]:

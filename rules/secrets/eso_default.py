@@ -38,8 +38,8 @@ from argolint import (
 )
 from argolint.application.applied import git_moved
 from argolint.edits import annotation_option, application_place, ignore_entries
-from argolint.relations.operator_version import parse, version_of
-from argolint.values import index_of, join_pointer, split_pointer
+from argolint.relations.operator_version import OperatorVersion, parse, version_of
+from argolint.values import index_of, join_pointer, parse_version, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
@@ -84,8 +84,8 @@ def _finding(
         fixes=(
             _write_fix(resource, changes),
             _server_side_fix(app),
-            *_upgrade_fixes(entries),
-            _ignore_fix(app, resource, changes),
+            *_upgrade_fixes(entries, version),
+            _ignore_fix(app, fleet, resource, changes),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
         follows=(
@@ -113,12 +113,14 @@ def _common_pointer(pointers: Sequence[str]) -> str:
     return join_pointer(*shared)
 
 
-def _upgrade_fixes(entries: Sequence[Object]) -> tuple[Fix, ...]:
+def _upgrade_fixes(entries: Sequence[Object], have: OperatorVersion) -> tuple[Fix, ...]:
     fixed_versions = [str(e["gone"]) for e in entries if e.get("gone")]
     if len(fixed_versions) < len(entries):
         return ()
     version = max(fixed_versions, key=parse)
-    text = f"From {version} on the CRDs write these defaults no longer. On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
+    text = f"From {version} on the CRDs write these defaults no longer."
+    if have.at_least("v0.17.0") is not True:
+        text += " On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
     return (
         Fix(
             f"Upgrade External Secrets to {version} or later",
@@ -153,15 +155,16 @@ def _server_side_fix(app: App) -> Fix:
     )
 
 
-def _ignore_fix(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
+def _ignore_fix(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change]) -> Fix:
     paths = sorted({"." + ".".join(_jq_steps(c.pointer)) for c in changes})
     entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
+    is_old = parse_version(fleet.version) is not None and not fleet.at_least(2, 3)
     return Fix(
         "Ignore these fields",
         "application",
         application_place(app),
         Edit("json-patch", ignore_entries(app, entry)),
-        "do not combine with RespectIgnoreDifferences: it breaks on list paths",
+        "" if is_old else "do not combine with RespectIgnoreDifferences: it breaks on list paths",
     )
 
 

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule
-from argolint.values import dig, enumerated, items, mapping, text_at
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import dig, enumerated, items, mapping
 
+from ..shared.references import read_keys
 from . import _external_secret as es
 from ._rewrite import may_rewrite_to, rewrite_affixes
 
@@ -35,9 +35,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if workload.extra or workload.hook:
             continue
         reported: set[tuple[str, str]] = set()
-        for pointer, secret, key in _read_keys(workload):
+        for pointer, kind, secret, key in read_keys(workload.any):
             writer = made.get((workload.namespace, secret))
-            if writer is None or (secret, key) in reported or _may_write(writer, key):
+            if kind != "Secret" or writer is None or (secret, key) in reported or _may_write(writer, key):
                 continue
             reported.add((secret, key))
             yield _finding(app, workload, pointer, secret, key, writer)
@@ -79,29 +79,6 @@ def _are_keys_known(resource: Resource) -> bool:
     return not template.get("templateFrom") and (
         _has_replacing_template(resource) or all(rewrite_affixes(entry) is not None for entry in fetched)
     )
-
-
-def _read_keys(workload: Resource) -> Iterator[tuple[str, str, str]]:
-    """Pointer, Secret and key of each single key that the pods need."""
-    for at, container in containers(workload.any):
-        for index, variable in enumerate(items(container, "env")):
-            ref = mapping(variable, "valueFrom", "secretKeyRef")
-            if ref.get("key") and not ref.get("optional"):
-                yield f"{at}/env/{index}/valueFrom/secretKeyRef/key", text_at(ref, "name"), str(ref["key"])
-    base, spec = pod_spec(workload.any)
-    for index, volume in enumerate(items(spec, "volumes")):
-        at = f"{base}/volumes/{index}"
-        yield from _volume_keys(f"{at}/secret", mapping(volume, "secret"), "secretName")
-        for number, source in enumerate(items(volume, "projected", "sources")):
-            yield from _volume_keys(f"{at}/projected/sources/{number}/secret", mapping(source, "secret"), "name")
-
-
-def _volume_keys(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str]]:
-    if dig(volume, "optional"):
-        return
-    for index, item in enumerate(items(volume, "items")):
-        if key := text_at(item, "key"):
-            yield f"{at}/items/{index}/key", text_at(volume, field), key
 
 
 def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, writer: Resource) -> Finding:

@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.edits import set_field
+from argolint.relations.operator_version import version_of
 from argolint.values import dig, items, mapping, parse_time, sh
 from argolint.values.patterns import regex
 
@@ -223,7 +224,9 @@ def _lost_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
                 f"kubectl -n {sh(resource.namespace)} get secret {sh(secret)} -o yaml | grep -A6 ownerReferences\n"
                 + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
             ),
-            "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later",
+            "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later"
+            if version_of(app, fleet).at_least("v0.9.5") is not True
+            else "",
         ),
     )
     what = f'its Secret "{secret}" was deleted, or belongs to another owner'
@@ -250,7 +253,7 @@ def _key_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
     refs = es.store_refs(resource.live)
     searches = any(dig(entry, "find") for entry in items(resource.live, "spec", "dataFrom"))
     store = stores.find(app, fleet, refs[0], resource.namespace) if searches and len(refs) == 1 else None
-    known = _provider.facts(store) if store is not None else {}
+    known = _provider.facts(store, version_of(app, fleet)) if store is not None else {}
     means = f"At {known['provider']}, of `find`: {known['find']}" if known.get("find") else ""
     return Fix(
         "Correct the key or the expression, or create the keys at the provider",

@@ -19,7 +19,7 @@ resource_customizations/external-secrets.io/ExternalSecret/actions.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Need, Rule
 from argolint.relations.operator_version import version_of
 
 from . import _external_secret as es
@@ -49,24 +49,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
             f"{es.target_text(manifest)} {until}.",
             at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
-            fixes=tuple(_fixes(app, fleet, found)),
+            fixes=tuple(_fixes(found)),
         )
 
 
-def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
+def _fixes(found: es.Declared) -> Iterator[Fix]:
     """Fixes with fields that the cluster's CRD has: an unknown field would be dropped, and differ forever."""
     where = str(found.resource.id)
     hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
     yield Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour")
-    if found.manifest.get("apiVersion") == f"{es.GROUP}/v1" or version_of(app, fleet).at_least("v0.16.0"):
-        on_change = Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange"))
-        yield Fix(
-            "Say that it changes with the manifest only, and let force-sync work",
-            "manifest",
-            where,
-            on_change,
-            "refreshPolicy needs External Secrets v0.16.0 or later",
-        )
+    is_v1 = found.manifest.get("apiVersion") == f"{es.GROUP}/v1"
+    yield Fix(
+        "Say that it changes with the manifest only, and let force-sync work",
+        "manifest",
+        where,
+        Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange")),
+        needs=() if is_v1 else (Need("external-secrets", "v0.16.0"),),
+    )
 
 
 RULE = Rule(

@@ -54,9 +54,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             or es.refresh_policy(live) != "Periodic"
             or es.is_deleting(resource)
             or es.keeps_first_value(live)
-            or str(es.ready_condition(live).get("reason")).endswith(
-                "Deleted"
-            )  # before v0.11 such a sync does not change the time
+            # before v0.11 such a sync does not change the time
+            or str(es.ready_condition(live).get("reason")).endswith("Deleted")
             or every <= timedelta()
             or es.spec_of(live).get("syncWindows")
             or last is None

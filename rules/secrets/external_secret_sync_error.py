@@ -35,7 +35,7 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 
 from collections.abc import Iterator
 
-from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 from argolint.values.patterns import regex
@@ -55,7 +55,7 @@ from ._sync_error_passing import has_raced
 from ._sync_error_pointers import failed_key, failure_pointer, remote_pointer
 from ._sync_error_surroundings import predicted_diagnosis
 from ._sync_error_texts import Diagnosis, finding_sentence
-from ._template import Misread, target_misreads, template_fixes
+from ._template import Misread, target_misreads, template_fixes, unclosed_templates, unfetched_names
 
 CAUSES = (
     "store-not-found",
@@ -130,6 +130,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in es.external_secrets(app):
         if resource not in failing and (misread := _new_misread(resource)):
             yield _unreadable_finding(app, resource, misread)
+        elif resource not in failing and (coming := _template_fault_finding(app, resource)) is not None:
+            yield coming
     if not failing:
         return
     version = version_of(app, fleet)
@@ -154,6 +156,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 found.topic,
                 failed_key(resource, found),
                 version_wanted,
+                _secret_key(resource, found),
+                _found_keys(app, store) if found.cause == "not-found" else (),
                 fleet.api_versions(app.cluster),
             )
         )
@@ -173,7 +177,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
-        confidence="proven" if found.certain else "likely",
+        confidence="proven" if found.certain and all(hint.sure for hint in hints_found[:1]) else "likely",
         evidence=(
             *found.evidence,
             *_evidence(resource, found, hints_found, users),
@@ -192,8 +196,24 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     )
 
 
+def _secret_key(resource: Resource, found: Diagnosis) -> str:
+    """The key of the Secret that the failing entry of spec.data fills; empty for other entries."""
+    return str(get(resource.live, f"/spec/data/{found.index}/secretKey", None) or "") if found.entry == "data" else ""
+
+
+def _found_keys(app: App, store: stores.Store) -> tuple[str, ...]:
+    """The keys that Ready ExternalSecrets of this application read from the store."""
+    keys = (
+        es.remote_key(other.live, field, index)
+        for other in es.external_secrets(app)
+        if es.ready_condition(other.live).get("status") == "True"
+        and {(ref.kind, ref.name) for ref in es.store_refs(other.live)} == {(store.ref.kind, store.ref.name)}
+        for field, index in es.entries(other.live)
+    )
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
 def _hinted_drift(app: App, store: stores.Store, hints: tuple[Hint, ...]) -> Iterator[Symptom]:
-    """The drift of a store of this application that a hint explains."""
     if store.app == app.ref:
         yield from (symptom for hint in hints for symptom in hint.explains)
 
@@ -219,6 +239,35 @@ def _new_misread(resource: Resource) -> tuple[Misread, ...]:
     known = target_misreads(resource.live)
     return (
         tuple(each for each in target_misreads(resource.desired) if each not in known) if resource.desired_known else ()
+    )
+
+
+def _template_fault_finding(app: App, resource: Resource) -> Finding | None:
+    """The finding for a template that is new in Git and cannot run; None without one. Fixes do not repeat its text, which may hold passwords."""
+    if not resource.desired_known or es.creation_policy(resource.desired) == "None":
+        return None
+    live_unclosed, live_names = unclosed_templates(resource.live), {o.name for o in unfetched_names(resource.live)}
+    for at in unclosed_templates(resource.desired):
+        if at not in live_unclosed:
+            return _new_template_finding(app, resource, at, "opens {{ and never closes it", "Close the action with }}")
+    for one in unfetched_names(resource.desired):
+        if one.name not in live_names:
+            fault = f"asks for .{one.name}, which no entry of spec.data fetches"
+            title = (
+                f'Write "{one.similar_key}" in the template' if one.similar_key else f"Fetch {one.name} in spec.data"
+            )
+            return _new_template_finding(app, resource, one.pointer, fault, title)
+    return None
+
+
+def _new_template_finding(app: App, resource: Resource, pointer: str, fault: str, title: str) -> Finding:
+    return Finding(
+        message=f"{resource.id} will fail because its template {fault}, so {es.target_text(resource.desired)} will not be made.",
+        at=Location(app.ref, resource.id, pointer),
+        cause="template",
+        confidence="likely",
+        evidence=("the manifest in Git; it is not live yet",),
+        fixes=(Fix(title, "manifest", str(resource.id), Edit("text", f"{pointer} {fault}")),),
     )
 
 

@@ -58,22 +58,20 @@ from . import _external_secret as es
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """OutOfSync Secrets of other applications that get keys from here: the differing keys show the writer."""
-    for resource, secret in _targets(app):
-        if es.creation_policy(resource.any) in es.MERGING_POLICIES:
-            yield from (
-                Want("peer", secret, app=owner)
-                for owner, listed in _other_listings(app, fleet, secret)
-                if listed.status == "OutOfSync"
-            )
+    for _, secret in _targets(app):
+        yield from (
+            Want("peer", secret, app=owner)
+            for owner, listed in _other_listings(app, fleet, secret)
+            if listed.status == "OutOfSync"
+        )
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Secret of Git that an ExternalSecret of this application replaces, or whose keys it writes."""
     for resource, secret in _targets(app):
         own = app.resource(secret.key)
-        if es.creation_policy(resource.any) not in es.MERGING_POLICIES and _is_argocd_secret(fleet, secret, own):
-            if _writes_session_key(resource):
-                continue
+        replaces = es.creation_policy(resource.any) not in es.MERGING_POLICIES
+        if replaces and _is_argocd_secret(fleet, secret, own) and not _writes_session_key(resource):
             shown = next(
                 (owner for owner, listed in _other_listings(app, fleet, secret) if listed.status == "OutOfSync"), None
             )
@@ -82,14 +80,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for owner, listed in (*(((app.ref, own),) if own else ()), *_other_listings(app, fleet, secret)):
             if (listed.requires_pruning or listed.extra) and not listed.hook:
                 continue
+            shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
             if es.creation_policy(resource.any) in es.MERGING_POLICIES:
-                shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
                 if keys := _contested_keys(resource, shown):
                     yield _shared_keys_finding(app, owner, resource, shown, keys)
                 if copied := _copied_metadata(resource, shown):
                     yield _shared_metadata_finding(app, owner, resource, shown, copied)
-            elif not _is_empty_shell(resource, listed):
-                yield _finding(app, owner, resource, listed)
+            elif not _is_empty_shell(resource, shown):
+                yield _finding(app, owner, resource, shown, is_argocds=_is_argocd_secret(fleet, secret, own))
         if (
             es.creation_policy(resource.any) not in es.MERGING_POLICIES
             and es.ready_condition(resource.live).get("status") == "True"
@@ -171,7 +169,7 @@ def _writes_session_key(resource: Resource) -> bool:
 
 
 def _session_key_finding(app: App, resource: Resource, secret: ResourceId, shown: AppRef | None) -> Finding:
-    """`shown` is another application whose Secret differs for it."""
+    """The finding for an ExternalSecret that takes argocd-secret over. `shown`: another application whose Secret differs for it."""
     policy = es.creation_policy(resource.any)
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
@@ -291,7 +289,7 @@ def _shared_metadata_finding(
     )
 
 
-def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> Finding:
+def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource, *, is_argocds: bool) -> Finding:
     policy = es.creation_policy(resource.any)
     taken = any(str(o.get("apiVersion", "")).startswith(es.GROUP) for o in owner_references(secret.live))
     other_application = "" if owner == app.ref else f" of application {app.ref}"
@@ -299,6 +297,14 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
     rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
+    moved = Fix(
+        f'Let the ExternalSecret write the Secret "{name}"',
+        "manifest",
+        where,
+        rename,
+        "move the workloads that need its keys",
+        resource=resource.id,
+    )
     return Finding(
         message=f"{secret.id} is in Git and the target of {resource.id}{other_application}, so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, "/data"),
@@ -312,21 +318,19 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
                 f'Remove the Secret "{secret.name}" from Git: the operator makes it',
                 "manifest",
                 str(secret.id),
-                Edit("text", "Keys that only Git holds can become entries of spec.target.template.data."),
+                Edit(
+                    "text",
+                    "In the chart argo-cd: configs.secret.createSecret: false."
+                    if is_argocds
+                    else "Keys that only Git holds can become entries of spec.target.template.data.",
+                ),
                 ""
                 if taken
                 else "Argo CD prunes it first if the operator has not adopted it: it is made again at the next refresh",
                 effects=() if taken else ("deletes",),
                 plays=GONE if taken else None,
             ),
-            Fix(
-                f'Let the ExternalSecret write the Secret "{name}"',
-                "manifest",
-                where,
-                rename,
-                "move the workloads that need its keys",
-                resource=resource.id,
-            ),
+            *(() if is_argocds else (moved,)),
             Fix(
                 "Let the ExternalSecret only add its keys",
                 "manifest",

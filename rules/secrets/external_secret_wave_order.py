@@ -113,7 +113,7 @@ def _read_objects(app: App, resource: Resource) -> Iterator[tuple[Resource, str]
 
 
 def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
-    """`least`: a wave that the later object itself needs, if one is possible at all."""
+    """The finding for an object that comes after one that waits for it. `least`: a wave that it needs itself, if one is possible at all."""
     wave = early.wave - 1
     if least is not None and least <= early.wave:
         wave = max(wave, least)

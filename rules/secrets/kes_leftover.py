@@ -25,12 +25,18 @@ external-secrets docs/introduction/stability-support.md (only the newest minor i
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint.edits.advice import advice
+from argolint.messages import telling
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
+from ._advice_facts import role_of
 from ._kes import convert
+from ._provider import provider_texts
+from ._sync_error_texts import Diagnosis, classify
 
 CRD = "externalsecrets.kubernetes-client.io"
 IMAGE = "kubernetes-external-secrets"
@@ -54,7 +60,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
             yield _object_finding(app, fleet, resource)
         elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
-            IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)
+            IMAGE in image for image in images(resource.any)
         ):
             yield _part_finding(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
 
@@ -83,19 +89,58 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     failed = status.startswith("ERROR")
     polled = parse_time(dig(resource.live, "status", "lastSync"))
     age = age_text(app.observed_at - polled) if polled else ""
-    why = (
-        f'its last poll failed ("{status.partition(",")[2].strip()}")'
-        if failed
-        else "its Secret depends on a controller that no one maintains"
-    )
+    text = status.partition(",")[2].strip()
+    found = _diagnosis(resource, text) if failed else None
+    why = _failure_text(found, text) if failed else "its Secret depends on a controller that no one maintains"
     return Finding(
         message=f"{resource.id} is of {_api_version(resource)}, the archived Kubernetes External Secrets: {why}.",
         at=Location(app.ref, resource.id, "/apiVersion"),
         severity="error" if failed else None,
         evidence=((f"last poll {age} ago: {status}",) if polled else ("it was never polled",)),
-        fixes=_fixes(fleet, app, resource),
+        fixes=(*(_repair_fixes(resource, found) if found else ()), *_fixes(fleet, app, resource)),
         explains=es.health_consequences(app, resource.id),
     )
+
+
+_LONG = 8
+"""Words of an error that a message has room for."""
+_BACKENDS = {
+    "secretsManager": "aws/SecretsManager",
+    "systemManager": "aws/ParameterStore",
+    "gcpSecretsManager": "gcpsm",
+    "azureKeyVault": "azurekv",
+    "vault": "vault",
+}
+_NODE = regex(r"assumed-role/[^/\s]{1,100}/i-[0-9a-f]{8,17}\b")
+
+
+def _backend(resource: Resource) -> str:
+    return _BACKENDS.get(str(dig(resource.any, "spec", "backendType")), "")
+
+
+def _diagnosis(resource: Resource, text: str) -> Diagnosis | None:
+    """What the text of the last poll means at this backend."""
+    return classify(text, "provider", provider=_backend(resource).partition("/")[0])
+
+
+def _failure_text(found: Diagnosis | None, text: str) -> str:
+    if found and found.topic == "aws-policy":
+        return f"its last poll failed because {found.says}"
+    return f'its last poll failed ("{text if len(text.split()) <= _LONG else telling(text, _LONG)}")'
+
+
+def _repair_fixes(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+    """The fixes of the last poll's error, for as long as the old controller is needed."""
+    topic = found.topic if found.topic == "aws-policy" else found.cause
+    principal = found.detail.get("principal", "")
+    facts = {
+        **provider_texts(_backend(resource) or "other"),
+        "object": str(resource.id),
+        "action": found.detail.get("action", ""),
+        "resource": found.detail.get("resource") or "*",
+        "role": role_of(principal),
+    }
+    return advice(__package__, "kes/node" if _NODE.search(principal) else f"kes/{topic}", facts)
 
 
 def _api_version(resource: Resource) -> str:

@@ -39,6 +39,7 @@ PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 PATIENCE = timedelta(minutes=5)
 _STORE = regex(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
+_OF_DATA = ("push-typed-in-parts", "push-other-namespace", "push-namespace-of-store")
 _OF_STORE = ("store-not-ready", "auth", "network", "store-credential")
 
 
@@ -187,6 +188,8 @@ def _pointer(resource: Resource, text: str) -> str:
     for index, entry in enumerate(items(resource.any, "spec", "data")):
         if missing and dig(entry, "match", "secretKey") == missing:
             return f"/spec/data/{index}/match/secretKey"
+    if meant is not None and meant.entry.advice in _OF_DATA:
+        return "/spec/data"
     if stored := _STORE.search(text):
         named = [
             i for i, ref in enumerate(items(resource.any, "spec", "secretStoreRefs")) if dig(ref, "name") == stored[1]
@@ -232,11 +235,16 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
     found, meant = classify(text) or Diagnosis("unknown", ""), _meant(text)
     target = _failing_store(app, fleet, resource, text, found)
+    found = classify(text, provider=_provider.answering_provider(target)) or found
     known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
     known |= {
         "object": str(resource.id),
         "source": _source_name(resource),
         "origin": " ".join(_source_place(resource)[:2]),
+        "remote_key": next(
+            (str(k) for e in items(resource.any, "spec", "data") if (k := dig(e, "match", "remoteRef", "remoteKey"))),
+            "",
+        ),
     }
     if found.cause == "store-not-found" and found.detail.get("store"):
         return advice(__package__, "push-store-not-found", {**known, "kind": found.detail["kind"]})

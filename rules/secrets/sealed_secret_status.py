@@ -23,15 +23,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
+from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
+from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from ._sync_error_texts import cleaned_text
 
-RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")
 """Annotations of the template that give the Secret no owner, so that the tree does not show it."""
 SCOPE = "sealedsecrets.bitnami.com"
@@ -78,19 +78,6 @@ def _is_secret(node: Node, namespace: str, name: str) -> bool:
 
 def _silent_finding(app: App, resource: Resource, age: str) -> Finding:
     name, is_in_tree = _secret_in_tree(app, resource)
-    run = Fix(
-        "Run the sealed-secrets controller on this cluster",
-        "operator",
-        "cluster of the application",
-        Edit("command", "kubectl get pods -A -l app.kubernetes.io/name=sealed-secrets   # is there one?"),
-    )
-    tell = Fix(
-        "Let the controller write the status",
-        "operator",
-        "values of the sealed-secrets chart",
-        Edit("yaml", "updateStatus: true"),
-        safe=True,
-    )
     what = {
         True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
         False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
@@ -100,7 +87,7 @@ def _silent_finding(app: App, resource: Resource, age: str) -> Finding:
         message=f"{resource.id} {what}.",
         at=Location(app.ref, resource.id),
         evidence=(f"no status {age} after its creation",),
-        fixes=(tell, run) if is_in_tree else (run, tell),
+        fixes=_advised("silent", resource, there=is_in_tree),
         explains=es.health_consequences(app, resource.id),
         follows=_missing_controller(app) if is_in_tree is False else (),
     )
@@ -125,37 +112,15 @@ def _foreign_finding(app: App, resource: Resource) -> Finding:
         message=f"{resource.id} is not unsealed, since {why}.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition Synced=False: {FOREIGN}",),
-        fixes=_one_writer_fixes(resource, maker) if maker else _take_over_fixes(resource, name),
+        fixes=_advised("one-writer" if maker else "take-over", resource, maker=maker),
         explains=es.health_consequences(app, resource.id),
     )
 
 
-def _one_writer_fixes(resource: Resource, maker: str) -> tuple[Fix, ...]:
-    text = f"{maker} makes the Secret. If the sealed data are the right ones, remove that object instead: that deletes its Secret too, and the SealedSecret then makes it."
-    return (Fix("Remove the SealedSecret from Git", "manifest", str(resource.id), Edit("text", text)),)
-
-
-def _take_over_fixes(resource: Resource, name: str) -> tuple[Fix, ...]:
-    where = f"Secret {resource.namespace}/{name}"
-    adopt = f"kubectl -n {sh(resource.namespace)} annotate secret {sh(name)} sealedsecrets.bitnami.com/managed=true --overwrite"
-    delete = f"kubectl -n {sh(resource.namespace)} delete secret {sh(name)}"
-    restart = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
-    return (
-        Fix(
-            "Let the controller take the Secret over",
-            "live",
-            where,
-            Edit("command", adopt + restart),
-            "its data is replaced by the sealed one; who else writes it must stop, such as a copy in Git",
-        ),
-        Fix(
-            "Delete the Secret, so that it is made from the sealed data",
-            "live",
-            where,
-            Edit("command", delete + restart),
-            "keys that only it holds are lost, and pods that start meanwhile wait",
-        ),
-    )
+def _advised(topic: str, resource: Resource, **facts: object) -> tuple[Fix, ...]:
+    """The fixes of a topic in advice.yaml. The Secret has the name of the SealedSecret."""
+    own = {"object": str(resource.id), "ns": resource.namespace, "name": resource.name}
+    return advice(__package__, f"sealed-secret/{topic}", {**own, **facts})
 
 
 def _outdated_finding(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
@@ -176,14 +141,7 @@ def _outdated_finding(app: App, resource: Resource, message: str, synced: Object
             f"condition Synced=False of {failed:%Y-%m-%d %H:%M}Z: {message}",
             f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z",
         ),
-        fixes=(
-            Fix(
-                "Restart the controller, so that it unseals again and writes the status",
-                "live",
-                "the sealed-secrets controller",
-                Edit("command", RESTART),
-            ),
-        ),
+        fixes=_advised("outdated", resource),
         explains=es.health_consequences(app, resource.id),
     )
 
@@ -198,7 +156,6 @@ def _refused_finding(app: App, resource: Resource, message: str) -> Finding:
     mangled = _mangled(resource, message)
     moved = _moved_phrase(resource) if _UNREADABLE.search(message) and not mangled else ""
     said = f"the value of {mangled} is not what kubeseal wrote" if mangled else moved or telling(message, 8)
-    seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
         message=f"{resource.id} cannot be unsealed: {said}, so {loss}.",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),
@@ -206,25 +163,11 @@ def _refused_finding(app: App, resource: Resource, message: str) -> Finding:
             f"condition Synced=False: {message}",
             *(("a seal fits the name and namespace that kubeseal wrote into spec.template.metadata",) if moved else ()),
         ),
-        fixes=_as_sealed(app, resource)
+        fixes=_advised("mangled", resource, app=str(app.ref))
         if mangled
-        else _look_fixes(resource)
-        if not _UNREADABLE.search(message)
-        else (
-            Fix(
-                "Seal the values again with this cluster's certificate, for this name and namespace",
-                "manifest",
-                str(resource.id),
-                Edit("command", seal),
-            ),
-            *((_wider_scope_fix(resource),) if moved else ()),
-            Fix(
-                "Bring the old sealing key back, then restart the controller: the error stays until it looks again",
-                "live",
-                "Secrets labelled sealedsecrets.bitnami.com/sealed-secrets-key",
-                Edit("command", RESTART),
-            ),
-        ),
+        else _advised("unreadable", resource, moved=moved)
+        if _UNREADABLE.search(message)
+        else _advised("refused", resource),
         explains=es.health_consequences(app, resource.id),
     )
 
@@ -258,33 +201,6 @@ _SHORTEST = 258
 """Bytes of a length and of a session key that RSA with 2048 bits has encrypted."""
 
 
-def _as_sealed(app: App, resource: Resource) -> tuple[Fix, ...]:
-    text = f"argocd app manifests {sh(app.ref)} | grep -A20 encryptedData\nkubectl -n {sh(resource.namespace)} get sealedsecret {sh(resource.name)} -o jsonpath='{{.spec.encryptedData}}'"
-    return (
-        Fix(
-            "Write the sealed value as kubeseal printed it, in one piece",
-            "manifest",
-            str(resource.id),
-            Edit("command", text),
-            "a template that cuts it, leaves braces in it or encodes it again (b64enc) changes it",
-        ),
-    )
-
-
-def _look_fixes(resource: Resource) -> tuple[Fix, ...]:
-    name = sh(resource.name)
-    text = f"kubectl -n {sh(resource.namespace)} describe sealedsecret {name}\nkubectl get pods -A -l app.kubernetes.io/name=sealed-secrets"
-    return (
-        Fix(
-            "Correct what the message names, in spec.template or the settings of the controller",
-            "manifest",
-            str(resource.id),
-            Edit("command", text),
-            "the log of the controller's pod says more",
-        ),
-    )
-
-
 def _moved_phrase(resource: Resource) -> str:
     """A phrase with the name for which kubeseal sealed it, if a later prefix or namespace changed it; otherwise empty."""
     own = annotations_of(resource.live)
@@ -296,18 +212,6 @@ def _moved_phrase(resource: Resource) -> str:
     if namespace == resource.namespace and (wide or name == resource.name):
         return ""
     return f"it was sealed for {f'namespace {namespace}' if wide else f'{namespace}/{name}'}"
-
-
-def _wider_scope_fix(resource: Resource) -> Fix:
-    text = "kubeseal --scope namespace-wide (any name) or cluster-wide (any name and namespace); the annotation that it writes must stay on the SealedSecret and on its template."
-    caveat = "anyone who may write SealedSecrets there can have the values unsealed under another name"
-    return Fix(
-        "Or seal with a wider scope, where tools rename or move it",
-        "manifest",
-        str(resource.id),
-        Edit("text", text),
-        caveat,
-    )
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:

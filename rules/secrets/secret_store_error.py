@@ -56,7 +56,7 @@ from argolint.values.patterns import regex
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
-from ._provider import credentials_without_namespace, namespaces_fix
+from ._provider import answering_provider, credentials_without_namespace, namespaces_fix
 from ._store_hints import hints
 from ._store_refused import no_namespaces_fix, refusal_topic, topic_meaning, webhook_refusal
 from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings, finding_sentence
@@ -195,7 +195,9 @@ def _refused_finding(app: App, fleet: Fleet, resource: Resource, why: str) -> Fi
         at=Location(app.ref, resource.id, wrong[0] if wrong else "/spec/provider"),
         cause="invalid-provider",
         evidence=(f"the last sync: {why}", *((f"without a namespace: {enumerated(wrong, limit=4)}",) if wrong else ())),
-        fixes=(bare,) if bare is not None else _fixes(app, fleet, store, classify(why), which, why),
+        fixes=(bare,)
+        if bare is not None
+        else _fixes(app, fleet, store, classify(why, provider=answering_provider(store)), which, why),
         explains=(*es.health_consequences(app, resource.id), *consequences.consequences(app)),
     )
 
@@ -208,7 +210,8 @@ def _age_minutes(app: App, resource: Resource) -> int:
 def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str) -> Finding:
     events = current_warnings(app, resource)
     text = cleaned_text(events[0].message) if events else message
-    found = classify(text, "provider", "store")
+    store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
+    found = classify(text, "provider", "store", provider=answering_provider(store))
     if found is not None and found.advice in _OF_ENTRIES:
         found = None  # said of a store, these words are not about a key
     if CREDENTIAL.search(text):
@@ -218,7 +221,6 @@ def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str)
     else:
         cause = "unknown"
     topic = found.topic if found is not None else ""
-    store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
     store_hints = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
     is_present = cause == "credential" and _has_secret_appeared(app, resource, text)
     known = found is not None and topic not in ("", "network-serving", "provider-settings")
@@ -247,7 +249,10 @@ def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str)
         ),
         fixes=()
         if is_present
-        else (*(hint.fix for hint in store_hints), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
+        else (
+            *(fix for hint in store_hints for fix in hint.fixes),
+            *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text),
+        ),
         explains=(
             *es.health_consequences(app, resource.id),
             *(symptom for hint in store_hints for symptom in hint.explains),

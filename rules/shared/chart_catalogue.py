@@ -199,7 +199,8 @@ def in_range(version: str, versions: str) -> bool:
 
 
 def _data() -> Mapping[str, Any]:
-    return load(__package__, "charts.yaml")  # type: ignore[no-any-return]
+    found: Mapping[str, Any] = load(__package__, "charts.yaml")
+    return found
 
 
 @cache

@@ -21,7 +21,7 @@ from typing import Any
 from argolint import App, Object, Resource
 from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import images
 from argolint.values.manifests import ManifestError, mapping_of
 from argolint.values.patterns import regex
 
@@ -399,12 +399,8 @@ def _chart_behind_alias(app: App, release: Release) -> Chart | None:
         for r in app.of_kind(kind)
         if (label := chart_label(r.any)) is not None and label[0] == release.chart
     ]
-    images = {
-        str(container.get("image")).split("@")[0].rpartition("/")[2].split(":")[0]
-        for r in candidates
-        for _, container in containers(r.any)
-    }
-    for name in sorted(filter(is_random_chart, images)):
+    programs = {image.split("@")[0].rpartition("/")[2].split(":")[0] for r in candidates for image in images(r.any)}
+    for name in sorted(filter(is_random_chart, programs)):
         for entry in charts_named(name):
             last = newest_version(entry)
             if last is None or not last[0] - _MAJORS <= have[0] <= last[0]:
@@ -445,7 +441,7 @@ def _images(app: App) -> list[str]:
     """The images in use, from Argo CD's summary; else from the workloads' manifests."""
     found = [str(image) for image in items(app.status, "summary", "images")]
     workloads = (r for kind in _LABELLED for r in app.of_kind(kind))
-    return found or [str(container.get("image")) for r in workloads for _, container in containers(r.any)]
+    return found or [image for r in workloads for image in images(r.any)]
 
 
 def _version_distance(entry: Chart, version: str) -> tuple[bool, int, Version]:

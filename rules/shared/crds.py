@@ -79,7 +79,7 @@ def schema_of(app: App, group: str, kind: str, version: str) -> Object | None:
 
 def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
     """True if the version's schema has the field, None without a schema."""
-    node = _schema(crd, version)
+    node = schema_in(crd, version)
     if node is None:
         return None
     for token in split_pointer(pointer):
@@ -93,13 +93,14 @@ def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
 
 def sibling_names(crd: Object | None, version: str, pointer: str) -> tuple[str, ...]:
     """The fields that the schema declares next to the pointer's last token; none if they are unknown."""
-    node = _schema(crd, version)
+    node = schema_in(crd, version)
     for token in split_pointer(pointer)[:-1]:
         node = child_schema(node, token)
     return tuple(dig(node, "properties") or ())
 
 
-def _schema(crd: Object | None, version: str) -> Object | None:
+def schema_in(crd: Object | None, version: str) -> Object | None:
+    """The openAPIV3Schema of a version in this CRD; None without one."""
     return _schema_in(_version_entry(crd, version))
 
 

@@ -14,7 +14,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.makers import maker_of
-from argolint.values import dig, get, items, mapping, maps, text_at
+from argolint.values import dig, get, items, mapping, maps, number_at, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
@@ -27,7 +27,7 @@ _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
 _KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
 _NODE_STATE = regex(r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$")
 _CONTROL_PLANE = "node-role.kubernetes.io/"
-ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([^"]+)" not found', re.IGNORECASE)
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
 _ABSENT_KEY = regex(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
@@ -146,11 +146,8 @@ def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
     return sorted(nodes, key=lambda n: n.id.kind != "Pod")
 
 
-_UNPROVISIONED = (
-    "ProvisioningFailed",
-    "ExternalProvisioning",
-    "FailedBinding",
-)  # the middle one is a Normal Event, too
+# the middle one is a Normal Event, too
+_UNPROVISIONED = ("ProvisioningFailed", "ExternalProvisioning", "FailedBinding")
 
 
 def _claim_trouble(app: App, node: Node) -> Trouble | None:
@@ -317,6 +314,56 @@ def _message_parts(body: str) -> list[str]:
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
 
 
+def container_ends(pod: Object) -> Iterator[tuple[str, Object]]:
+    """(container, terminated) of each container's present or last end."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for status in maps(pod.get("status"), field):
+            for state in ("state", "lastState"):
+                found = (status.get(state) or {}).get("terminated") if isinstance(status.get(state), dict) else None
+                if isinstance(found, dict):
+                    yield text_at(status, "name"), found
+                    break
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a pod that runs to its end has failed. `words`: the last line that it left behind; `code` is 0 and `container` empty if only that is known."""
+
+    pod: Node
+    container: str
+    code: int
+    reason: str
+    words: str
+
+
+def failed_pod(app: App, node: Node) -> Node | None:
+    """The newest pod at or below an object that has failed at its work; None if no pod is left."""
+    below = (n for n in (node, *app.descendants(node.uid)) if n.id.kind == "Pod" and n.health.status == "Degraded")
+    return max(below, key=lambda n: (n.created_at is not None, n.created_at, n.id), default=None)
+
+
+def end_of(app: App, pod: Node) -> Ended | None:
+    """The end of the pod's first container that failed, from its live state; else what Argo CD says of the pod (gitops-engine, pkg/health/health_pod.go)."""
+    found = app.evidence.get(Want("live", pod.id))
+    for name, end in container_ends(found) if isinstance(found, Mapping) else ():
+        if number_at(end, "exitCode") or end.get("reason") == "OOMKilled":
+            words = _last_line(text_at(end, "message"))
+            return Ended(pod, name, number_at(end, "exitCode"), text_at(end, "reason"), words)
+    known = _FAILED_CONTAINER.fullmatch(pod.health.message)
+    if known:
+        return Ended(pod, known[1], int(known[2]), "", "")
+    words = _last_line(pod.health.message)
+    return Ended(pod, "", 0, words if words == "OOMKilled" else "", words) if words else None
+
+
+_FAILED_CONTAINER = regex(r'container "([^"]{1,63})" failed with exit code (\d{1,5})')
+
+
+def _last_line(text: str) -> str:
+    """The last line with a word in it: a program writes there why it gives up."""
+    return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalpha, line))), "")
+
+
 def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
     """The deciding field of the workload, or its nearest parent in the manifest."""
     at, spec = pod_spec(obj)
@@ -416,6 +463,8 @@ def _unknown_topic(text: str) -> str:
         return "long-name"
     if _REFUSED_POD.search(text):
         return "refused"
+    if _NO_PROGRAM.search(text):
+        return "no-program"
     return "pulling" if _PULLING in text else "unknown"
 
 
@@ -424,11 +473,11 @@ _CONSTRAINT = regex(
     r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount"
 )
 """What OpenShift's constraints say; the head of their long sentence may be cut."""
+_NO_PROGRAM = regex(r"exec: .{1,300}?: (?:executable file not found|no such file or directory)")
 _REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
-    """The facts for advice.yaml."""
     pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taint_tolerations(trouble.text)

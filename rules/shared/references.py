@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from argolint import App, AppRef, Resource, ResourceId
+from argolint import App, AppRef, Object, Resource, ResourceId
 from argolint.relations.references import namespaced, references
+from argolint.values import dig, get, items, mapping, text_at
+from argolint.values.kubernetes import containers, pod_spec, reads
 
 
 @dataclass(frozen=True, order=True)
@@ -29,3 +32,58 @@ def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
             user = User(ref, resource.id, named.pointer)
             found.setdefault((named.group, named.kind, namespace, named.name), []).append(user)
     return found
+
+
+class ReadKey(NamedTuple):
+    """A single key that pods need: its pointer, the kind and name of the ConfigMap or Secret, and the key."""
+
+    pointer: str
+    kind: str
+    name: str
+    key: str
+
+
+_KEY_FIELDS = (
+    ("Secret", "secretKeyRef", "secret", "secretName"),
+    ("ConfigMap", "configMapKeyRef", "configMap", "name"),
+)
+"""The kind, the field of a variable, the field of a volume, and the name in that field."""
+
+
+def read_keys(manifest: Object | None) -> Iterator[ReadKey]:
+    """Each single key of a ConfigMap or Secret that the pods of this manifest need; optional ones are left out."""
+    for at, container in containers(manifest):
+        for index, variable in enumerate(items(container, "env")):
+            for kind, field, _, _ in _KEY_FIELDS:
+                ref = mapping(variable, "valueFrom", field)
+                if ref.get("key") and not ref.get("optional"):
+                    yield ReadKey(
+                        f"{at}/env/{index}/valueFrom/{field}/key", kind, text_at(ref, "name"), str(ref["key"])
+                    )
+    base, spec = pod_spec(manifest)
+    for index, volume in enumerate(items(spec, "volumes")):
+        at = f"{base}/volumes/{index}"
+        for kind, _, field, name in _KEY_FIELDS:
+            yield from _volume_keys(f"{at}/{field}", kind, mapping(volume, field), name)
+            for number, source in enumerate(items(volume, "projected", "sources")):
+                yield from _volume_keys(
+                    f"{at}/projected/sources/{number}/{field}", kind, mapping(source, field), "name"
+                )
+
+
+def reads_whole(manifest: Object | None, secret: str) -> bool:
+    """Whether the pods of this manifest get every key of a Secret: as variables, or as the files of a volume."""
+    found = (read for read in reads(manifest) if (read.kind, read.name) == ("Secret", secret))
+    return any(
+        "/envFrom/" in read.pointer
+        or (read.by == "volume" and not dig(get(manifest, read.pointer.rpartition("/")[0], None), "items"))
+        for read in found
+    )
+
+
+def _volume_keys(at: str, kind: str, volume: object, field: str) -> Iterator[ReadKey]:
+    if dig(volume, "optional"):
+        return
+    for index, item in enumerate(items(volume, "items")):
+        if key := text_at(item, "key"):
+            yield ReadKey(f"{at}/items/{index}/key", kind, text_at(volume, field), key)

@@ -103,7 +103,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     elif entry.name == "helm-values-file":
         pointer = _values_file_pointer(source, base, message)
     else:
-        pointer = base + _SOURCE_POINTERS[cause] if cause in _SOURCE_POINTERS else ""
+        own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-")
+        pointer = base + _SOURCE_POINTERS[cause] if own else ""
         pointer = pointer.replace("/syncSource/targetRevision", "/syncSource/targetBranch")
     resource = object_named(app, message)
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
@@ -215,8 +216,9 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_empty_facts(), **entry.values}
     address = _other_repository(message, repo)
-    registry = _registry_address(address) if _DEPENDENCY.search(message) else ""
+    registry = _registry_address(address, message) if _DEPENDENCY.search(message) else ""
     service = webhook_service(message)
+    listed = _LISTED.search(message)
     place = read["file"] or read["directory"]
     return {
         **read,
@@ -246,6 +248,9 @@ def _facts(
         "project": app.ref.project,
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
+        "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
+        "listed_kind": listed["kind"] if listed else "",
+        "listed_group": (listed["group"] or "") if listed else "",
         "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
@@ -297,6 +302,25 @@ def _plugin_env(source: Object, message: str) -> str:
     return ", ".join(name for name in names if name and re.search(rf"\$\{{?{re.escape(name)}\b", message))
 
 
+_LISTED = regex(r"initial state of resource (?P<kind>\w{1,63})(?:\.(?P<group>[\w.-]{1,253}))?: ")
+"""The kind that Argo CD could not list, as gitops-engine says it."""
+
+
+_READ_CLUSTER = regex(r"failed to sync cluster (?P<url>https?://[^\s\"':]{1,253}(?::\d{1,5})?): ")
+
+
+def _urls_of_cluster(app: App, message: str) -> tuple[str, ...]:
+    """The addresses of the destination for an entry of resource.exclusions: the one that Argo CD reads it by, and that of the Application.
+
+    They differ for the cluster that Argo CD runs in (gitops-engine pkg/utils/kube: config.Host; controller/state.go: the destination's server).
+    """
+    found = _READ_CLUSTER.search(message)
+    named = () if app.cluster.startswith("name:") else (app.cluster,)
+    if found is None and IN_CLUSTER in named:
+        return ("*",)
+    return tuple(dict.fromkeys((*((found["url"],) if found else ()), *named))) or ("*",)
+
+
 def _last_path_segment(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
 
@@ -333,9 +357,12 @@ _OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = regex(r"helm dependency|could not download oci://")
 
 
-def _registry_address(address: str) -> str:
+def _registry_address(address: str, message: str) -> str:
     """The registry of a dependency's chart in the form that Argo CD registers for Helm: without oci:// and the chart's name."""
-    return address.removeprefix("oci://").rstrip("/").rpartition("/")[0] if address.startswith("oci://") else ""
+    if not address.startswith("oci://"):
+        return ""
+    bare = address.removeprefix("oci://").rstrip("/")
+    return bare if f"list of tags for repository {address}" in message else bare.rpartition("/")[0]
 
 
 def _login_options(repo: str, chart: str) -> Shell:

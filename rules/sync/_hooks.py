@@ -1,4 +1,4 @@
-"""Explains from a hook's manifest and pods why Argo CD does not see it end."""
+"""Explains from a hook's manifest and pods why it fails, or why Argo CD does not see it end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cache
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
-from argolint.values import dig, number_at
+from argolint.values import dig, items, maps, number_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import api_of, containers, pod_spec
+from argolint.values.kubernetes import api_of, containers, images, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared import pods
@@ -30,6 +30,41 @@ def rendered_hook(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | Non
         if awaited.is_(id_):
             return id_, manifest
     return None
+
+
+def manifest_of(app: App, id_: ResourceId) -> Object | None:
+    """The desired object; for a hook, which is not among the managed objects, the live one."""
+    resource = app.resource(id_.key)
+    if resource is not None and resource.desired is not None:
+        return resource.desired
+    found: Object | None = app.evidence.get(Want("live", id_))
+    return found or (resource.live if resource else None)
+
+
+def is_held(app: App, node: Node) -> bool:
+    """Whether a hook has ended and is deleted, and only the finalizer that Argo CD gives to hooks keeps it."""
+    live: Object | None = app.evidence.get(Want("live", node.id))
+    if live is None or not dig(live, "metadata", "deletionTimestamp"):
+        return False
+    ended = any(
+        c.get("status") == "True" and c.get("type") in ("Complete", "Failed")
+        for c in maps(live, "status", "conditions")
+    ) or dig(live, "status", "phase") in ("Succeeded", "Failed")
+    return ended and [*items(live, "metadata", "finalizers")] == ["argocd.argoproj.io/hook-finalizer"]
+
+
+_SINGULAR = {
+    "do not start": "does not start",
+    "start and fail": "starts and fails",
+    "cannot pull their image": "cannot pull its image",
+    "cannot mount their volumes": "cannot mount its volumes",
+    "are refused by their node": "is refused by its node",
+}
+
+
+def of_one_pod(trouble: pods.Trouble) -> str:
+    """What a trouble says of pods, as said of one."""
+    return _SINGULAR.get(trouble.verb, trouble.verb)
 
 
 def seconds_kept(manifest: Object | None) -> int | None:
@@ -66,7 +101,7 @@ def _known_sidecars() -> tuple[tuple[re.Pattern[str], Object], ...]:
 
 def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
     """The injected container that keeps a pod of the hook running; None if the manifest has all its containers."""
-    own = {str(container.get("image")) for _, container in containers(manifest)}
+    own = set(images(manifest))
     if not own:
         return None
     for pod in (node, *app.descendants(node.uid)):

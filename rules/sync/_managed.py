@@ -11,10 +11,14 @@ _NAMED_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 
 
 def managed_namespace_facts(app: App, user: str, message: str) -> Mapping[str, Json]:
-    """`managed` is the namespace in the message, `control_plane` that of Argo CD.
+    """The facts for advice on an account without rights in a namespace.
 
-    `of_operator` is True in OpenShift GitOps. `perhaps_operator` is True if the account has argocd-operator's form
-    (NAME-argocd-application-controller), which a Helm release with another name uses as well; `operator_account` says so without a namespace.
+    managed           the namespace in the message
+    control_plane     the namespace of Argo CD
+    of_operator       True in OpenShift GitOps
+    perhaps_operator  True if the account has argocd-operator's form (NAME-argocd-application-controller), which a Helm release with another
+                      name uses as well
+    operator_account  True for such an account, even if the message names no namespace
     """
     named = _NAMED_NAMESPACE.search(message)
     account = user.split(":")

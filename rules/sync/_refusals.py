@@ -10,8 +10,9 @@ from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, maps
-from argolint.values.kubernetes import CLUSTER_SCOPED
+from argolint.relations.look_up import by_name
+from argolint.values import annotations_of, dig, maps
+from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
@@ -20,6 +21,7 @@ from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
 from ._options import is_sent_whole
+from ._validation import quantity_operations
 from ._webhooks import own_webhook_workload, webhook_service
 
 
@@ -27,9 +29,9 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     """The fixes of one refused object, root cause first; for a validation error, those of the field."""
     topic, facts = _topic(app, failed, empties=empties)
     manifest = _manifest(app, failed)
-    if topic == "quote" and failed.id and (patch := quoting_operations(manifest)):
+    if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
@@ -37,6 +39,10 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+
+
+_PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
+"""Faults whose message names no field, and the edits that end them."""
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
@@ -133,12 +139,26 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _port_holder(app, failed),
+        **_config_facts(app, silent[1] if silent else ""),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
 
 
+def _config_facts(app: App, webhook: str) -> Mapping[str, Json]:
+    """The application's own configuration of the webhook, if cert-manager is to fill in its CA and a sync still has to ask for that."""
+    known = app.derive(by_name).get(webhook, ()) if webhook else ()
+    own = next((k.resource for k in known if k.how == "webhook" and _asks_for_ca(k.resource)), None)
+    picked = argocd_name(own.id) if own else ""
+    return {"config": str(own.id) if own else "", "config_picked": Shell(picked)}
+
+
+def _asks_for_ca(resource: Resource) -> bool:
+    wanted = [k for k in annotations_of(resource.desired) if k.startswith("cert-manager.io/inject-")]
+    return bool(wanted) and not any(k in annotations_of(resource.live) for k in wanted)
+
+
 def _managed_facts(app: App, failed: Failed) -> Mapping[str, Json]:
-    """Whether an operator grants the missing permission: it does for objects in a namespace, not for the namespace itself."""
+    """The facts on an operator that may grant the missing permission: it does for objects in a namespace, not for the namespace itself."""
     found = refusal_match(failed.message)
     values = found.facts if found else {}
     user = "" if values.get("resource") == "namespaces" else values.get("user", "")

@@ -40,10 +40,17 @@ def removed_version_failures(app: App, fleet: Fleet) -> dict[ResourceKey, Failed
             entry["product"] == "Kubernetes"
             or not fleet.api_versions(app.cluster)  # no list: no release in use serves it
             or _is_kind_defined(app, fleet, failed)
+            or bool(_moved_to(fleet, app.cluster, entry, failed.id.kind))
         )
         if failed.id.version not in served and (served or is_removed):
             found[failed.id.key] = failed
     return found
+
+
+def _moved_to(fleet: Fleet, cluster: str, entry: Object, kind: str) -> tuple[str, ...]:
+    """The versions of the group that the kind has moved to, if the cluster serves them."""
+    group = str(entry.get("replacement") or "").rpartition("/")[0]
+    return fleet.served_versions(cluster, group, kind) if group and group != entry["group"] else ()
 
 
 def _is_kind_defined(app: App, fleet: Fleet, failed: Failed) -> bool:

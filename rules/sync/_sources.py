@@ -68,7 +68,6 @@ def _revision_counts(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
 
 
 def _revisions(app: App, repository: Repository) -> list[str]:
-    """The revisions of a repository that the application uses."""
     found = (text_at(source, "targetRevision") for source in app.sources if _repository(source) == repository)
     return [revision for revision in found if revision]
 

@@ -15,6 +15,7 @@ Sources: k8s.io/apimachinery pkg/api/validation (TotalAnnotationSizeLimitB); arg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
@@ -43,14 +44,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _will_be_too_long(app: App, resource: Resource) -> bool:
-    """True for a missing object that is too large by its manifest alone and that client-side apply would send."""
-    if not resource.missing or not isinstance(resource.desired_state, str):
+    """True for an object that client-side apply will send, new or changed in the gate, and that is too large by its manifest alone."""
+    state = resource.desired_state
+    if state is None or not (resource.live is None or resource.pending):
         return False
     own = sync_options(resource.desired)
     by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
-    return (
-        not by_server and "Replace=true" not in own | app.sync_options and len(resource.desired_state.encode()) > _LIMIT
-    )
+    if by_server or "Replace=true" in own | app.sync_options:
+        return False
+    text = state if isinstance(state, str) else json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+    most = 1024 * 1024 if resource.kind in ("ConfigMap", "Secret") else None  # larger ones are refused in each way
+    return (size := len(text.encode())) > _LIMIT and not (most and size > most)
 
 
 def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:

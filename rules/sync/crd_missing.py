@@ -247,6 +247,19 @@ def _fixes(
     elif resource is not None and resource.desired and builtin(resource.desired):
         yield _builtin_kind_fix(resource)
         return
+    elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
+        yield Fix(
+            f"Write apiVersion: {alike}, in which the cluster serves {kind}",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": alike}]),
+            caveat="fields may have moved between the two",
+            resource=resource.id,
+        )
+        return
+    elif resource is not None and group in _served_without_crd():
+        yield from _aggregated_fixes(resource, _served_without_crd()[group])
+        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -273,6 +286,52 @@ def _fixes(
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
+
+
+@cache
+def _served_without_crd() -> Mapping[str, Object]:
+    """By API group: who serves a group that has no CRDs."""
+    return {str(entry["group"]): entry for entry in load(__package__, "aggregated_apis.yaml")}
+
+
+def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
+    """Fixes for a kind that no CRD declares: the API of the CRDs behind it, or the API server that serves it."""
+    yield Fix(
+        f"Install {entry['server']}, which serves {resource.group}",
+        "live",
+        resource.id.cluster,
+        Edit("command", f"kubectl get apiservices | grep {sh(resource.group)}"),
+        caveat="no CRD declares these kinds",
+    )
+    if entry.get("instead"):
+        yield Fix(
+            f"Or write apiVersion: {entry['instead']}, whose CRDs {entry['product']} brings",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}]),
+            caveat=str(entry.get("caveat") or ""),
+            resource=resource.id,
+        )
+
+
+def _alike_group(fleet: Fleet, cluster: str, group: str, kind: str) -> str:
+    """The apiVersion of the only group alike in which the cluster serves the kind; empty if it serves the group itself, or none or several are alike."""
+    words = _distinctive_words(group)
+    served = [api.rsplit("/", 2) for api in fleet.api_versions(cluster) if api.count("/") == 2]
+    if not words or any(found[0] == group for found in served):
+        return ""
+    found = {of: version for of, version, name in sorted(served) if name == kind and words & _distinctive_words(of)}
+    return "/".join(*found.items()) if len(found) == 1 else ""
+
+
+def _distinctive_words(group: str) -> frozenset[str]:
+    """The labels of a group's name that belong to a project rather than to many."""
+    return frozenset(group.split(".")) - _COMMON_LABELS
+
+
+_COMMON_LABELS = frozenset(
+    "io com org dev net sh cloud app apps k8s x-k8s kubernetes cncf google github example".split()
+)
 
 
 def _builtin_kind_fix(resource: Resource) -> Fix:

@@ -43,6 +43,8 @@ from argolint.values import age_text, dig, enumerated, items, maps, parse_time, 
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
+from ._renewed import renewal_fixes, renewed_dependent
+
 
 @dataclass(frozen=True)
 class Options:
@@ -108,17 +110,21 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
     finalizers = _finalizers(resource.live)
     refusal = _cleanup_refusal(resource, since)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
-    subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited_program(finalizers, resource.kind)}"
+    made = renewed_dependent(app, resource.uid, resource.live)
+    awaited = f"{made.id.kind} {made.id.name} to go" if made else _awaited_program(finalizers, resource.kind)
+    so = "which is made again each time" if made else "so it is neither gone nor usable"
+    subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {awaited}"
     return Finding(
-        message=quoting(subject, refusal) if refusal else f"{subject}, so it is neither gone nor usable.",
+        message=quoting(subject, refusal) if refusal and not made else f"{subject}, {so}.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
             *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
+            *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(_fixes(resource, finalizers, refusal)),
+        fixes=tuple(renewal_fixes(app, fleet, resource.id, made) if made else _fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
@@ -192,7 +198,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
 
 
 def _finalizer_removal(where: str, kind: str, name: str) -> Edit:
-    """`where` is kubectl's option for the namespace with a space at its end, or empty."""
+    """The command that removes the finalizers. `where`: kubectl's option for the namespace with a space at its end, or empty."""
     patch = '{"metadata":{"finalizers":null}}'
     return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
 
@@ -242,7 +248,6 @@ _NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})"
 
 
 def _deletion_errors_fix(app: App, errors: Sequence[Condition]) -> Fix:
-    """The fix for the errors that block the deletion."""
     no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
     if no_project:
         name = excerpt(no_project["name"] or no_project["named"])

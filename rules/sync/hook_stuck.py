@@ -39,17 +39,21 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
+from argolint.values.kubernetes import kubectl_name
+from argolint.values.patterns import regex
 
 from ..shared import age, pods
 from ..shared.operations import sync_again_command
 from . import _hooks
 from ._failures import Failed, has_revision_moved, result_failure
 from ._refusals import refusal_fixes
+from ._renewed import renewal_fixes, renewed_dependent
 
 _SELF_RUNNING_KINDS = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
@@ -94,7 +98,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _is_older(app, t.since, options.minutes)), None)
-    sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
+    sidecar = _hooks.sidecar_of(app, node, _hooks.manifest_of(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
     running = node is not None and trouble is None and _is_running(app, node)
@@ -125,9 +129,17 @@ def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
 
 
 def _is_running(app: App, node: Node) -> bool:
-    """True if one of its pods runs, or if it is a run or an Application itself and has not failed."""
+    """True if one of its pods runs, or if it is Progressing and itself a run (of a workflow, an analysis) or an Application."""
     own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
+
+
+_UNREADY = regex(r"(?:Unhealthy: )?Readiness probe (?:failed|errored)")
+
+
+def _is_unready(trouble: pods.Trouble) -> bool:
+    """Whether its containers run, and only the readiness probe of one fails."""
+    return trouble.verb == "start and fail" and _UNREADY.match(trouble.text) is not None
 
 
 def _is_recent(app: App, node: Node, minutes: int) -> bool:
@@ -162,12 +174,19 @@ def _reason(
             return f"which removes itself {seconds} s after its end (ttlSecondsAfterFinished)"
         return "which the resource tree does not hold"
     if sidecar is not None:
-        of = f" of {sidecar.product}" if sidecar.product else ""
-        return f"whose Pod runs on with an injected sidecar{of}"
+        if sidecar.product:
+            return f"whose Pod runs on with an injected sidecar of {sidecar.product}"
+        return f"whose Pod still runs {excerpt(sidecar.image, 120)}, which Git does not have"
+    if _hooks.is_held(app, node):
+        return "which has ended, but keeps Argo CD's own finalizer"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
-        return f'since {subject} {_SINGULAR.get(trouble.verb, trouble.verb)}: "{trouble.text}"'
+        does = "does not become ready" if _is_unready(trouble) else _hooks.of_one_pod(trouble)
+        return f'since {subject} {does}: "{trouble.text}"'
     if awaited.reason == "deletion of":
+        made = renewed_dependent(app, node.uid, _live_object(app, node))
+        if made is not None:
+            return f"whose {made.id.kind} is made again meanwhile"
         finalizers = ", ".join(items(_live_object(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which keeps the finalizer {finalizers}"
     if awaited.reason == "pruning confirmation of":
@@ -187,21 +206,12 @@ def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None)
     below = (node, *pods.watched_below(app, node))
     messages += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
     messages += [n.health.message for n in below if n.health.message]
-    return Complaint(app, fleet, node.id, _manifest(app, node.id), tuple(messages))
+    return Complaint(app, fleet, node.id, _hooks.manifest_of(app, node.id), tuple(messages))
 
 
 def _live_object(app: App, node: Node) -> Object | None:
     resource = app.resource(node.id.key)
     return resource.live if resource else None
-
-
-def _manifest(app: App, id_: ResourceId) -> Object | None:
-    """The desired object; for a hook, which is not among the managed objects, the live one."""
-    resource = app.resource(id_.key)
-    if resource is not None and resource.desired is not None:
-        return resource.desired
-    found: Object | None = app.evidence.get(Want("live", id_))
-    return found or (resource.live if resource else None)
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
@@ -236,7 +246,7 @@ def _finding(
         goal = _GOALS.get(awaited.reason, "for {}").format(f"{awaited.kind} {awaited.name}{others}")
         what, why = f"has waited {waited} {goal}", f", {why}" if why else ""
     rendered = _hooks.rendered_hook(app, awaited) if awaited and node is None else None
-    manifest = _manifest(app, node.id) if node else rendered[1] if rendered else None
+    manifest = _hooks.manifest_of(app, node.id) if node else rendered[1] if rendered else None
     named = node.id if node else rendered[0] if rendered else None
     causes = tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
@@ -261,13 +271,6 @@ def _finding(
     return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
 
 
-_SINGULAR = {
-    "do not start": "does not start",
-    "start and fail": "starts and fails",
-    "cannot pull their image": "cannot pull its image",
-    "cannot mount their volumes": "cannot mount its volumes",
-    "are refused by their node": "is refused by its node",
-}
 _GOALS = {
     "completion of hook": "for hook {} to finish",
     "healthy state of": "for {} to be healthy",
@@ -324,6 +327,13 @@ def _cause_fixes(
         return
     if id_ is None or awaited is None:
         return
+    made = renewed_dependent(app, node.uid, _live_object(app, node)) if node else None
+    if made is not None:
+        yield from renewal_fixes(app, fleet, id_, made)
+        return
+    if node is not None and _hooks.is_held(app, node):
+        yield from advice(__package__, "hook-stuck/held", {"hook": str(id_), "command": Shell(kubectl_name(id_))}, id_)
+        return
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
@@ -338,14 +348,13 @@ def _cause_fixes(
             caveat="deletes the object",
         )
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
-        pod = trouble.node.id
+        pod, unready = trouble.node.id, _is_unready(trouble)
+        previous = "" if unready else " --previous"
         yield Fix(
-            "Read why its container ended, and repair that",
+            f"Read why its container {'is not ready' if unready else 'ended'}, and repair that",
             "manifest",
             str(id_),
-            Edit(
-                "command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers --previous --tail=50"
-            ),
+            Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
         )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()

@@ -43,6 +43,7 @@ from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
+from argolint.relations.blocked import members
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
@@ -80,7 +81,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _immutable_fields():
             continue
         if resource.key not in keys:
-            fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource.id, c))
+            fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c))
             change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
             if change is not None and not _is_recreated(resource):
                 yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
@@ -96,12 +97,18 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
     return {(e["group"], e["kind"]): e for e in load(__package__, "immutable.yaml")}
 
 
-def _is_immutable_change(id_: ResourceId, change: Change) -> bool:
-    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in."""
-    entry = _immutable_fields().get((id_.group, id_.kind))
-    if entry is None or change.desired is MISSING or change.live is MISSING:
+def _is_immutable_change(resource: Resource, change: Change) -> bool:
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content."""
+    if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
+        return True
+    entry = _immutable_fields()[resource.group, resource.kind]
+    if change.desired is MISSING or change.live is MISSING:
         return False
     return any(fits(field, change.pointer) for field in entry["fields"])
+
+
+_MARKED = ("/data", "/binaryData", "/immutable")
+"""Fields of a ConfigMap or Secret that `immutable: true` fixes (core/v1)."""
 
 
 def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
@@ -115,8 +122,9 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
+    cannot = "cannot be made smaller" if _SHRINKS.search(failed.message) else "cannot be changed in place"
     return Finding(
-        message=f"{what} cannot be changed in place, so each sync of application {app.ref} fails{why}.",
+        message=f"{what} {cannot}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -127,6 +135,7 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
     )
 
 
+_SHRINKS = regex(r"can ?not be less than (?:previous value|status\.capacity)")
 _WHY_HIDDEN = f"; an ignore rule hides it without {RESPECT}"
 _WHY_NOT_FORCED = "; Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
@@ -205,7 +214,7 @@ def _dry_run_finding(app: App, condition: Condition) -> Finding:
 
 
 def _foreseen_finding(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
-    """`shown` is False for a change that is not merged yet, and that Argo CD therefore shows nowhere."""
+    """The finding for a sync that has not failed yet. `shown`: False for a change that is not merged yet, which Argo CD shows nowhere."""
     pointer = _top_field(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
@@ -230,6 +239,9 @@ def _top_field(pointer: str) -> str:
 def _pointer(message: str, resource: Resource | None) -> str:
     found = _REFUSED.search(message)
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
+    if tokens == ["spec", "persistentvolumesource"]:  # an inlined struct, which no manifest names
+        sources = [c.pointer for c in (resource.changes if resource else ()) if _is_of_volume_source(c)]
+        return sources[0] if len(sources) == 1 else next(map(_top_field, sources), join_pointer(*tokens))
     if tokens and tokens != ["spec"]:
         return join_pointer(*tokens)
     if written := _field_in_diff(message):
@@ -238,6 +250,25 @@ def _pointer(message: str, resource: Resource | None) -> str:
     may_change = {join_pointer("spec", name) for name in _NAME.findall(others[1])} if others else set()
     tops = (_top_field(change.pointer) for change in (resource.changes if resource else ()))
     return next((t for t in tops if t.startswith("/spec/") and t not in may_change), join_pointer(*tokens))
+
+
+_OTHER_VOLUME_FIELDS = (
+    "capacity",
+    "accessModes",
+    "claimRef",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "mountOptions",
+    "volumeMode",
+    "nodeAffinity",
+    "volumeAttributesClassName",
+)
+"""The fields of a PersistentVolume's spec that are not its source (PersistentVolumeSpec of k8s.io/api core/v1)."""
+
+
+def _is_of_volume_source(change: Change) -> bool:
+    tokens = split_pointer(change.pointer)
+    return len(tokens) > 1 and tokens[0] == "spec" and tokens[1] not in _OTHER_VOLUME_FIELDS
 
 
 def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
@@ -287,6 +318,28 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+_FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
+
+
+def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Fixes for a field of a Service that Git writes as empty, though the API server gives it a value that stays."""
+    live, desired = (resource.live, resource.desired) if resource else (None, None)
+    field = _top_field(pointer) if pointer else ""
+    if resource is None or live is None or desired is None or field not in _FILLED_IN:
+        return
+    fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in ("", None, [], [""]) and get(live, f, None)]
+    if field not in fields:
+        return
+    yield Fix(
+        f"Leave {enumerated(fields, 'field')} out of Git: an empty value asks for another address than the one that is live",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", removals(desired, fields)),
+        caveat="many charts have a value for it; where the sync still fails, write the live address there once",
+        resource=resource.id,
+    )
+
+
 def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
@@ -305,96 +358,121 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Object | None:
+    """The manifest of a hook, empty if only the sync result shows that it is one; None for another object."""
+    if resource is not None and resource.hook:
+        return resource.desired or resource.live
+    ran = any(row.get("hookType") for row in app.operation.results_of(id_)) if app.operation else False
+    rendered = (m.manifest for m in app.derive(members) if m.hook and m.id.key == id_.key)
+    return next(rendered, {}) if ran else None
+
+
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """The ways of the kind, as immutable.yaml has them."""
     if id_ is None:
         return
-    where, desired = str(id_), resource.desired if resource else None
-    fix_sort = str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    if fix_sort == "hook" and resource is not None and resource.hook:
-        command = f"kubectl delete {kubectl_name(id_)}"
-        yield Fix(
-            "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
-            "manifest",
-            where,
-            Edit("yaml", annotations_yaml(delete_before_operations(desired or resource.live))),
-            caveat=f"delete the one that is left over once: `{command}`",
-            resource=id_,
-        )
-        return
-    if fix_sort == "hook":
-        yield Fix(
-            "Make it a hook, which is deleted before each run",
-            "manifest",
-            where,
-            Edit("yaml", annotations_yaml(sync_hook_operations(desired))),
-            caveat="; ".join(("it then runs at each sync", *(hook_warnings(app, resource) if resource else ()))),
-            resource=id_,
-        )
-    if fix_sort == "orphan":
-        yield Fix(
-            "Delete the object without its pods, then sync",
-            "live",
-            where,
-            Edit(
-                "command",
-                f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
-            ),
-            caveat="claims that exist keep their size and class: change them one by one",
-        )
-        yield from _take_back_fixes(resource, pointer)
-        return
-    if fix_sort == "rename":
-        yield from _restore_fixes(resource, pointer)
-        yield Fix(
-            "Give the object a new name and move the data, or take the change back",
-            "manifest",
-            where,
-            Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
-        )
-        return
-    if _is_marked_immutable(id_, resource) and settled(app):
-        yield Fix(
-            "Give the content a fixed value: this very revision was synced with another one",
-            "manifest",
-            where,
-            Edit(
-                "text",
-                "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD",
-            ),
-        )
-        return
-    if _is_marked_immutable(id_, resource):
-        yield Fix(
-            "Give it a new name with each new content, and name that where it is read",
-            "manifest",
-            where,
-            Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
-            caveat="a password that is generated at each render belongs in a Secret of your own",
-        )
-    elif fix_sort == "replace":
-        yield from _deletion_fixes(app, id_, "replace")
-        yield from _take_back_fixes(resource, pointer)
-        return
-    elif fix_sort == "unknown":  # an operator's object may hold data that is lost with it
-        yield next(_restore_fixes(resource, pointer), None) or Fix(
-            "Take the change back",
-            "manifest",
-            where,
-            Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
-        )
-    forced = sync_option_operations(desired, "Replace=true", "Force=true")
-    if not forced:
-        return
-    yield Fix(
-        "Let Argo CD replace the object by force",
-        "manifest",
-        where,
-        Edit("yaml", annotations_yaml(forced)),
-        caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
-        + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
-        resource=id_,
-        effects=("restarts", "deletes"),
+    desired = resource.desired if resource else None
+    marked, hook = _is_marked_immutable(id_, resource), _hook_manifest(app, id_, resource)
+    match str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown"):
+        case "hook" if hook is not None:
+            yield _hook_policy_fix(id_, hook)
+            return
+        case "hook":
+            yield _hook_fix(app, id_, resource)
+        case "orphan":
+            yield _orphan_fix(app, id_)
+            yield from _take_back_fixes(resource, pointer)
+            return
+        case "rename":
+            yield from _restore_fixes(resource, pointer)
+            title = "Give the object a new name and move the data, or take the change back"
+            yield _restore_by_hand_fix(id_, title, pointer)
+            return
+        case _ if marked and settled(app) and not (resource and resource.pending):
+            yield _text_fix(
+                id_, "Give the content a fixed value: this very revision was synced with another one", _NEW_EACH_TIME
+            )
+            return
+        case _ if marked:
+            yield _new_name_fix(id_)
+        case "replace":
+            yield from _leave_out_fixes(resource, pointer)
+            yield from _deletion_fixes(app, id_, "replace")
+            yield from _take_back_fixes(resource, pointer)
+            return
+        case "unknown":  # an operator's object may hold data that is lost with it
+            by_hand = _restore_by_hand_fix(id_, "Take the change back", pointer)
+            yield next(_restore_fixes(resource, pointer), by_hand)
+    yield from _force_fixes(id_, desired)
+
+
+_NEW_EACH_TIME = (
+    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD"
+)
+
+
+def _text_fix(id_: ResourceId, title: str, text: str, caveat: str = "") -> Fix:
+    return Fix(title, "manifest", str(id_), Edit("text", text), caveat=caveat)
+
+
+def _restore_by_hand_fix(id_: ResourceId, title: str, pointer: str) -> Fix:
+    return _text_fix(id_, title, f"restore {pointer or 'the field'} of {id_} as it is live")
+
+
+def _new_name_fix(id_: ResourceId) -> Fix:
+    return _text_fix(
+        id_,
+        "Give it a new name with each new content, and name that where it is read",
+        "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does",
+        caveat="a password that is generated at each render belongs in a Secret of your own",
     )
+
+
+def _hook_policy_fix(id_: ResourceId, hook: Object) -> Fix:
+    return Fix(
+        "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
+        "manifest",
+        str(id_),
+        Edit("yaml", annotations_yaml(delete_before_operations(hook))),
+        caveat=f"delete the one that is left over once: `kubectl delete {kubectl_name(id_)}`",
+        resource=id_,
+    )
+
+
+def _hook_fix(app: App, id_: ResourceId, resource: Resource | None) -> Fix:
+    return Fix(
+        "Make it a hook, which is deleted before each run",
+        "manifest",
+        str(id_),
+        Edit("yaml", annotations_yaml(sync_hook_operations(resource.desired if resource else None))),
+        caveat="; ".join(("it then runs at each sync", *(hook_warnings(app, resource) if resource else ()))),
+        resource=id_,
+    )
+
+
+def _orphan_fix(app: App, id_: ResourceId) -> Fix:
+    return Fix(
+        "Delete the object without its pods, then sync",
+        "live",
+        str(id_),
+        Edit("command", f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}"),
+        caveat="claims that exist keep their size and class: change them one by one",
+    )
+
+
+def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
+    forced = sync_option_operations(desired, "Replace=true", "Force=true")
+    if forced:
+        yield Fix(
+            "Let Argo CD replace the object by force",
+            "manifest",
+            str(id_),
+            Edit("yaml", annotations_yaml(forced)),
+            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+            + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
+            resource=id_,
+            effects=("restarts", "deletes"),
+        )
 
 
 def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:

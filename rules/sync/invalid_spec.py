@@ -44,7 +44,7 @@ def classify(message: str) -> str:
 
 
 def _fault_sentence(message: str, rendering: ComparisonFault | None) -> str:
-    """The fault in a sentence."""
+    """The fault in a sentence; empty if its kind is unknown."""
     known = catalogue().match(message, "spec")
     fact = rendering.fact if rendering else _NO_NAMESPACE_SENTENCE if re.match(_NO_NAMESPACE, message) else ""
     return fact or (known.says if known else "")

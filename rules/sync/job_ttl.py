@@ -1,7 +1,8 @@
 """A plain Job deletes itself
 
 What it finds: a Job with ttlSecondsAfterFinished that is no hook. Kubernetes removes it after it has finished, and Argo CD then shows it as
-missing. Also a Job without it that is gone although the last sync applied it: another Job or a controller cleans up.
+missing. Also a Job without it that is gone again after self-heal made it again: another Job or a controller cleans up. A Job that is gone once,
+or before its time to live has passed, was deleted by someone: unexplained-drift reports it.
 
 Why it hurts: the application is OutOfSync after each run. With self-heal the Job is created, and run, again and again.
 
@@ -19,7 +20,7 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.applied import settled
-from argolint.values import age_text, annotations_of, dig
+from argolint.values import age_text, annotations_of, dig, maps, text_at
 from argolint.values.kubernetes import HOOK
 
 from ._options import hook_warnings, sync_hook_operations
@@ -34,16 +35,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Job."""
     for job in app.of_kind("Job", "batch"):
         seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
-        plain = not job.hook and HOOK not in annotations_of(job.desired)
-        if isinstance(seconds, int) and plain and not _was_never_created(app, job):
-            yield _finding(app, job, seconds)
-        elif seconds is None and plain and job.missing and settled(app) and _applied(app, job):
-            yield _cleaned_up(app, job)
-
-
-def _applied(app: App, job: Resource) -> bool:
-    rows = app.operation.results_of(job.id) if app.operation is not None else ()
-    return any(row.get("status") == "Synced" for row in rows)
+        if job.hook or HOOK in annotations_of(job.desired):
+            continue
+        if isinstance(seconds, int):
+            if not (job.missing and (_was_never_created(app, job) or _is_too_early(app, job, seconds))):
+                yield _finding(app, job, seconds)
+        elif seconds is None and job.missing and settled(app) and (times := _times_made_again(app, job)):
+            yield _cleaned_up(app, job, times)
 
 
 def _was_never_created(app: App, job: Resource) -> bool:
@@ -54,12 +52,32 @@ def _was_never_created(app: App, job: Resource) -> bool:
     return job.missing and known and operation is not None and not operation.results_of(job.id)
 
 
-def _cleaned_up(app: App, job: Resource) -> Finding:
+def _is_too_early(app: App, job: Resource, seconds: int) -> bool:
+    """True if the sync that applied the Job began less than its time to live ago: so someone deleted it."""
+    operation = app.operation
+    if operation is None or operation.started_at is None or not operation.applied(job.id):
+        return False
+    return app.observed_at < operation.started_at + timedelta(seconds=seconds)
+
+
+def _times_made_again(app: App, job: Resource) -> int:
+    """How often self-heal has made the Job again at this revision; 0 if the last sync was no self-heal that created it."""
+    operation = app.operation
+    if operation is None or not operation.automated:
+        return 0
+    healed = maps(operation.raw, "operation", "sync", "resources")
+    named = any((text_at(r, "kind"), text_at(r, "name")) == (job.kind, job.name) for r in healed)
+    created = any(text_at(row, "message").endswith(" created") for row in operation.results_of(job.id))
+    return max(1, operation.self_heal_attempts) if named and created else 0
+
+
+def _cleaned_up(app: App, job: Resource, times: int) -> Finding:
+    made = f"{times} times" if times > 1 else "once"
     return Finding(
-        message=f"{job.id} is gone after the sync that applied it: something deletes it, so application {app.ref} {_then(app)}.",
+        message=f"{job.id} is gone again after self-heal made it: something deletes it each time, so application {app.ref} {_then(app)}.",
         at=Location(app.ref, job.id),
         confidence="likely",
-        evidence=("the last sync of this revision applied it, and it has no time to live",),
+        evidence=(f"self-heal has made it {made} at this revision, and it has no time to live",),
         fixes=(_as_hook(app, job),),
         explains=(Symptom.missing(job.id), Symptom.health(job.id)),
     )

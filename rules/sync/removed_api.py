@@ -162,8 +162,13 @@ def _removal_finding(
     app: App, fleet: Fleet, resources: list[Resource], served: tuple[str, ...], entry: Object
 ) -> Finding:
     first, *others = resources
+    use = f"{_objects_text(resources)} {'use' if others else 'uses'} {first.id.api_version}"
+    unused = fleet.api_versions(app.cluster) and not served and entry["product"] != "Kubernetes"
+    drops = f"{entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync"
     return Finding(
-        message=f"{_objects_text(resources)} {'use' if others else 'uses'} {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync.",
+        message=f"{use}, which {entry['product']} has dropped in {entry['removed_in']}."
+        if unused
+        else f"{use}, which {drops}.",
         at=Location(app.ref, first.id, "/apiVersion"),
         severity="warning",
         evidence=tuple(_evidence(None, served)),

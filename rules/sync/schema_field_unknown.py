@@ -318,6 +318,13 @@ def _is_builtin_kind(resource: Resource) -> bool:
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
+def _kept_since(kind: str, pointer: str) -> str:
+    """The minor release of Kubernetes from which it keeps this field of the kind by default; empty for a field without an entry."""
+    name = split_pointer(pointer)[-1]
+    rows = load(__package__, "fields.yaml")["since"]
+    return next((str(row["release"]) for row in rows if row["field"] == name and kind in row["kinds"]), "")
+
+
 def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     runs = fleet.kubernetes_version(app.cluster)
     pointer = changes[0].pointer
@@ -325,7 +332,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
-    since = str(load(__package__, "fields.yaml")["since"].get(split_pointer(pointer)[-1], "")) if own else ""
+    since = _kept_since(resource.kind, pointer) if own else ""
     older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
         why = "most likely for its version or a feature gate"
@@ -448,9 +455,8 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
-    is_whole_entry = (
-        bool(removes) and removes[0]["path"] != pointer
-    )  # the whole entry would be removed, and someone meant it
+    # the whole entry would be removed, and someone meant it
+    is_whole_entry = bool(removes) and removes[0]["path"] != pointer
     version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),

@@ -147,6 +147,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         related = (Related(app.ref, scaler, role="cause"),)
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
+    elif resource.missing and _has_time_to_live(resource):
+        other = "its time to live removes"
     elif resource.missing:
         other = "something keeps deleting"
     elif live is MISSING:
@@ -176,6 +178,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
         follows=(
             *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
+            *([Follows.finding("job-ttl", resource.id, mended=True)] if _has_time_to_live(resource) else ()),
             Follows(Symptom.change(resource.id, pointer)),
         ),
     )
@@ -254,7 +257,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             caveat="the application that pruned it last would delete it for both",
         )
         return
-    if resource.missing:
+    if resource.missing and not _has_time_to_live(resource):
         yield Fix(
             f"Find who deletes {resource.id}, and keep it from that or leave the object out of Git",
             "live",
@@ -267,7 +270,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
     if any(
         index_of(token) is not None for token in split_pointer(pointer)
     ):  # an item's field can seldom be left out, such as a container's image
-        yield narrowest_ignore(app, resource, (pointer,))
+        yield narrowest_ignore(app, resource, _pointers_of_writer(resource, pointer))
         return
     if pointer and get(resource.desired, pointer, None) is not None:
         yield Fix(
@@ -294,6 +297,22 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
             caveat=f"hides every later difference of that field; {_AFTERWARDS}",
         )
+
+
+def _has_time_to_live(resource: Resource) -> bool:
+    """Whether Kubernetes itself removes the missing Job some time after it has finished: `job-ttl` has the fixes."""
+    return (
+        resource.missing
+        and resource.kind == "Job"
+        and dig(resource.desired, "spec", "ttlSecondsAfterFinished") is not None
+    )
+
+
+def _pointers_of_writer(resource: Resource, pointer: str) -> tuple[str, ...]:
+    """The differing fields that the writer of this one wrote as well, which self-heal sets back with it."""
+    own = next((c.writer.manager for c in resource.changes if c.pointer == pointer and c.writer), "")
+    found = tuple(c.pointer for c in resource.changes if c.writer is not None and c.writer.manager == own)
+    return found or (pointer,)
 
 
 RULE = Rule(

@@ -2,8 +2,9 @@
 
 What it finds: a failed operation, or an error condition, that no more specific rule explains. The rule sorts the server's reason into a cause:
 `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation` (the API server refused the object, or
-will: a value has another type than its field), `timeout`, `throttled`, `terminated` (someone ended it), `hook` (a SyncFail hook failed as well),
-`gone` (deleted before its end was seen), `unknown`. Not reported: a failure before all came in sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
+will, as the manifest alone shows: a value of another type, a request above its limit, a mount without a volume), `timeout`, `throttled`, `terminated` (someone
+ended it), `hook` (a hook failed: the finding says how its pods ended), `gone` (deleted before its end was seen), `unknown`. Not reported: a failure before all
+came in sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
 
 Why it hurts: the cluster differs from Git, and objects after the failed one were not applied at all.
 
@@ -17,6 +18,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go, controller/sync.go of Argo CD; 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import (
     App,
@@ -35,22 +37,26 @@ from argolint import (
 )
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences, failed_by_health
-from argolint.messages import in_passing, quoting
+from argolint.messages import in_passing, quoting, shortened
 from argolint.redaction import excerpt
-from argolint.relations import related_wants, resolved
+from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import get
 from argolint.values.schema import Fault
 
+from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
+from ._hooks import manifest_of
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
+from ._validation import coming_refusals, server_message
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The workloads behind the Services of other applications in the first failure."""
+    """Of the first failure: the state of a hook's pods, and the workloads behind the Services of other applications."""
     for failed in [f for f in failures(app) if f.rule == "sync-failed"][:1]:
+        yield from hook_wants(app, failed)
         yield from related_wants(complaint_of(app, fleet, failed))
 
 
@@ -69,10 +75,37 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
         if resource.status == "OutOfSync" and resource.key not in failed:
-            yield from (_foreseen_finding(app, resource, fault) for fault in mistyped_values(resource))
+            mistyped = tuple(mistyped_values(resource))
+            yield from (_mistyped_finding(app, resource, fault) for fault in mistyped)
+            if not mistyped:
+                yield from _refused_finding(app, resource)
 
 
-def _foreseen_finding(app: App, resource: Resource, fault: Fault) -> Finding:
+def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
+    """A finding for what the API server will refuse in the object, if this rule answers its message."""
+    refusals = coming_refusals(app, resource)
+    message = server_message(resource, refusals)
+    rule, cause = classify(message)
+    if refusals and rule == RULE.id:
+        first, known = refusals[0], refusal_match(message)
+        says = f"the API server refuses {first.pointer} ({shortened(first.reason, _REASON)})"
+        if known and known.entry.knows == "cause":
+            says = f"{known.says}, at {first.pointer}" if first.pointer else known.says
+        yield Finding(
+            message=f"The next sync fails at {resource.id}: {says}.",
+            at=Location(app.ref, resource.id, first.pointer),
+            cause=cause,
+            confidence="likely",
+            evidence=(f"the API server's validation says: {excerpt(message, 600)}",),
+            fixes=refusal_fixes(app, Failed(resource.id, message, rule, cause)),
+        )
+
+
+_REASON = 80
+"""Characters of a reason in a message; the whole one is in the evidence."""
+
+
+def _mistyped_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     value = get(resource.desired, fault.pointer, None)
     topic, right = _corrected_value(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
@@ -116,17 +149,26 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     subject = f"The last sync failed at {hook}{who}{more}"
     waits = ", and Argo CD tries again" if operation.waiting_to_retry else ""
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
+    why = hook_failure(app, fleet, first)
     finding = Finding(
-        message=_failure_message(subject, first.message, waits),
+        message=why.sentence(subject, waits) if why and why.says else _failure_message(subject, first.message, waits),
         at=Location(app.ref, first.id),
-        cause=first.cause,
+        cause="hook" if first.hook and first.cause == "unknown" else first.cause,
         severity=severity,
-        evidence=tuple(_evidence(app, left)),
+        evidence=(*(why.evidence if why else ()), *_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
-        fixes=refusal_fixes(app, first),
+        fixes=why.fixes if why else refusal_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
     )
-    return resolved(finding, complaint_of(app, fleet, first))
+    return resolved(finding, _complaint(app, fleet, first, why))
+
+
+def _complaint(app: App, fleet: Fleet, failed: Failed, why: HookFailure | None) -> Complaint:
+    """The failure; for a hook with its live manifest, and with the words of its pods first."""
+    found = complaint_of(app, fleet, failed)
+    if why is None or failed.id is None:
+        return found
+    return replace(found, manifest=manifest_of(app, failed.id), texts=tuple(filter(None, (why.words, *found.texts))))
 
 
 def _failure_message(subject: str, message: str, after: str) -> str:

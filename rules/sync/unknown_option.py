@@ -28,7 +28,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
@@ -80,7 +80,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
     for resource in app.resources:
-        marked = resource.desired_known and resource.mentions(_OWN_WORD, "desired")
+        marked = resource.desired_known and resource.derive(_has_own_word)
         if marked and resource.desired is not None:
             yield resource.id, resource.desired
     for manifest in app.evidence.get(Want("manifests")) or ():
@@ -92,6 +92,10 @@ def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
             if managed is not None:
                 break
         yield managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster), manifest
+
+
+def _has_own_word(resource: Resource) -> bool:
+    return resource.mentions(_DOMAIN, "desired") and resource.mentions(_OWN_WORD, "desired")
 
 
 def _application_faults(app: App) -> Iterator[Fault]:
@@ -111,10 +115,8 @@ def _application_faults(app: App) -> Iterator[Fault]:
 def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
-    if (manifest.get("kind"), api_of(manifest)[0]) != (
-        "Application",
-        "argoproj.io",
-    ):  # an Application's own words have their own findings
+    # an Application's own words have their own findings
+    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
@@ -237,7 +239,8 @@ def _known_options(table: str) -> Mapping[str, list[str]]:
 
 
 def _known_words(name: str) -> list[str]:
-    return load(__package__, "options.yaml")[name]  # type: ignore[no-any-return]
+    words: list[str] = load(__package__, "options.yaml")[name]
+    return words
 
 
 def _annotation_pointer(annotation: str) -> str:

@@ -51,7 +51,6 @@ def _compared_at(app: App) -> datetime | None:
 
 
 def _old_statuses(fleet: Fleet) -> Mapping[AppRef, _OldStatus]:
-    """The applications whose status is old."""
     by_cluster: dict[str, list[tuple[datetime, App]]] = defaultdict(list)
     for app in fleet.apps:
         if (at := _compared_at(app)) is not None:

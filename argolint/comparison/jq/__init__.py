@@ -22,7 +22,10 @@ def refusal(path: str) -> str:
 
 
 def deleted(obj: Object, paths: Sequence[str]) -> Object:
-    """The object with the paths deleted one after the other. A path has no effect if Argo CD skips it, if it was stopped for its time or memory, or if argolint does not support it."""
+    """The object with the paths deleted one after the other.
+
+    A path has no effect if Argo CD skips it, if it was stopped for its time or memory, or if argolint does not support it.
+    """
     programs = [text for path in paths if (text := program(path).text)]
     return _run(programs, obj).object if programs else obj
 

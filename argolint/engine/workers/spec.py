@@ -23,7 +23,7 @@ from argolint.values import knowledge
 from argolint.values.decoding import converted, decoder
 
 TOKEN = "env:ARGOCD_AUTH_TOKEN"  # noqa: S105  # where it is, not what it is
-_NO_TOKEN = "give every worker the token there, or say where it is: --worker-token env:NAME or file:PATH"  # noqa: S105
+_NO_TOKEN = "give every worker the token there, or say where it is: --worker-token env:NAME or file:PATH"  # noqa: S105  # a hint
 
 
 class Server(msgspec.Struct, frozen=True):

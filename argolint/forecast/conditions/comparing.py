@@ -36,7 +36,7 @@ def _reads(app: App, world: World, args: Args) -> bool:
 
 
 def _ids_count(app: App, world: World) -> bool:
-    """Whether the next version compares a live tracking id of another application; the current one replaces it before the comparison."""
+    """Whether tracking ids of other applications begin to count: this version replaces a live one before the comparison, the next does not."""
     before = rules_of(app.raw, world.fleet.settings, world.fleet.version)
     return before.tracking != rules_of(app.raw, world.after.settings, world.after.version).tracking
 

@@ -18,7 +18,10 @@ def _reads_nothing(app: App, world: World, args: Args) -> bool:
 
 @dataclass(frozen=True)
 class Condition:
-    """Exactly one of `of_app` and `of_fleet`. `reads`: whether it needs the states of an application; `needs`: the lists without which it knows nothing."""
+    """Exactly one of `of_app` and `of_fleet`.
+
+    `reads`: whether it needs the states of an application; `needs`: the lists without which it knows nothing.
+    """
 
     of_app: Callable[[App, World, Args], Iterator[Hit]] | None = None
     of_fleet: Callable[[World, Args], Iterator[Hit]] | None = None

@@ -15,7 +15,7 @@ from argolint.values import fits, get, items, leaves
 
 
 def _kind(app: App, args: Args) -> Iterator[Resource]:
-    """The managed objects that match `group`, `kinds` and `names` (globs), and that a sync still writes."""
+    """The managed objects that match `group`, `kind` or `kinds`, `name` (globs) and `version`, and that a sync still writes."""
     kinds = args.get("kinds") or [args.get("kind", "*")]
     for r in app.resources:
         if (
@@ -35,9 +35,11 @@ def _named(app: App, world: World, args: Args) -> bool:
 
 
 def _object(app: App, world: World, args: Args) -> Iterator[Hit]:
-    """Objects of a kind. `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest
-    contains the text. `unless`: it does not contain that one. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
-    object is compared.
+    """Objects of a kind.
+
+    `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest contains the text.
+    `unless`: it does not contain that one. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how
+    the object is compared.
     """
     if any(option in app.sync_options for option in args.get("without") or ()):
         return
@@ -104,7 +106,7 @@ def _source(app: App, world: World, args: Args) -> Iterator[Hit]:
 
 
 def _option(app: App, world: World, args: Args) -> Iterator[Hit]:
-    """A sync option of the Application."""
+    """A sync option of the Application, `value`. `tracking`: only on an Argo CD that tracks objects in this way."""
     option, method = args["value"], args.get("tracking")
     if option in app.sync_options and method in (None, world.fleet.tracking_method):
         place = list(items(app.spec, "syncPolicy", "syncOptions")).index(option)

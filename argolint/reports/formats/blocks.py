@@ -80,7 +80,7 @@ _LOOKED = 100
 
 
 def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) -> set[int]:
-    """Positions of the causes that fit on the screen: the worst cause, then the first of each family (headline families, then those with most errors), then whatever still fits."""
+    """Positions of the causes that fit on the screen: the worst, the first of each family (the headline families first), then what still fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
     firsts: dict[str, int] = {}
     for place, (cause, group) in enumerate(groups):

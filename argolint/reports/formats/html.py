@@ -83,7 +83,7 @@ def render(report: Report, style: Style) -> str:
         policy=f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
         css=Markup(css),  # noqa: S704  # files of this package
-        js=Markup(js),  # noqa: S704
+        js=Markup(js),  # noqa: S704  # the same
         failures=[_failure(f) for f in report.failures],
         left_out=len(ordered) - len(kept),
         total=len(kept),
@@ -103,7 +103,7 @@ def render(report: Report, style: Style) -> str:
         roots=list(_roots(report)),
         trend=report.trend,
         chart=_chart(report.trend),
-        pictures=[Markup(svg([picture(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
+        pictures=[Markup(svg([picture(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704  # svg escapes texts
         index=_packed([_row(f, new=identity(f) in new) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])

@@ -21,7 +21,7 @@ from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, 
 
 
 def render(report: Report, style: Style) -> str:
-    """The findings (one line each with -q), the failures, and the summary."""
+    """The findings, the failures and the summary; with -q one line in all."""
     if report.forecast:
         return forecast_text.render(report, style)
     return text(report, style, concise=False)

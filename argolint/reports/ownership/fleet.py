@@ -118,9 +118,8 @@ def holding_of(fleet: Fleet, key: ResourceKey) -> Held:
         )
         for app in apps
     ]
-    if owner is not None and owner not in {
-        app.ref for app in apps
-    }:  # owns it, though its manifests no longer contain it
+    # owns it, though its manifests no longer contain it
+    if owner is not None and owner not in {app.ref for app in apps}:
         away = fleet.by_ref[owner]
         claims.append(Claim(without_secrets(str(owner)), "owner", without_secrets(owner.project), cascades(away)))
     if phantom:

@@ -14,7 +14,7 @@ _LEAVES = "deleting this Application leaves the object"
 
 
 def _about(claim: Claim) -> str:
-    """What deleting the Application does to the object. Without its finalizer the client decides: `argocd app delete` sets the finalizer."""
+    """What deleting the Application does to the object. Without a finalizer that depends on the way: `argocd app delete` sets one first."""
     if claim.role == "phantom":
         return "named by tracking data, and no Application here"
     if claim.deletes is None:

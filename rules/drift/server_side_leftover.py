@@ -1,0 +1,170 @@
+"""A server-side apply leaves what Git has dropped
+
+What it finds: a field or list item that an earlier client-side apply wrote, that Git does not have any more, and that is still live with that very
+value. The application syncs with `ServerSideApply=true`, which takes out only fields of its own manager; another manager owns this one.
+
+Why it hurts: the running object is not what Git says, and Argo CD shows no difference: fields that Git does not name do not count.
+
+How to fix: take the field out of the live object once. Argo CD 3.1 and later move the fields of one earlier manager to their own at a sync
+(`argocd.argoproj.io/client-side-apply-migration-manager`).
+
+Argo CD shows no sign of this fault. In a fleet of up to 200 applications, all are read for it. In a larger fleet, an application without
+symptoms is only checked if another rule reads it, or with `--deep`.
+
+Example: an environment variable that was removed from Git after the move to server-side apply.
+
+Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-guide/sync-options.md (client-side apply migration).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Need, Rank, Resource, Rule
+from argolint.application.applied import by_argocd, settled
+from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_server_side, writers
+from argolint.edits import application_place, removals, set_field
+from argolint.redaction import show
+from argolint.values import below, enumerated, get, join_pointer, sh
+from argolint.values.kubernetes import ITEM_NAMES, kubectl_name
+
+from ..shared.triage import worth_reading
+
+_TOOLS = ("kubectl", "helm", "argocd-controller", "argocd-application-controller", "before-first-apply")
+"""Managers of programs that apply whole manifests client-side."""
+_MOST = 20
+"""Most fields in one finding."""
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Whether the application syncs server-side, in a fleet that is read."""
+    return "ServerSideApply=true" in app.sync_options and worth_reading(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object."""
+    if not app.desired_known:
+        return
+    for resource in app.resources:
+        live, desired = resource.live, resource.desired
+        if resource.hook or live is None or desired is None or not resource.mentions(LAST_APPLIED, "live"):
+            continue
+        if not syncs_server_side(app.raw, desired) or not settled(app, resource):
+            continue
+        if not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
+            continue
+        was = last_applied(live)
+        found = tuple(_leftovers(was, desired, live)) if was is not None else ()
+        if found := tuple(p for p in found if _is_of_tools(live, p))[:_MOST]:
+            yield _finding(app, fleet, resource, found)
+
+
+def _leftovers(was: Json, desired: Json, live: Json, at: str = "") -> Iterator[str]:
+    """The pointers into live of what was applied, is live with the same value, and is not desired."""
+    if isinstance(was, Mapping) and isinstance(desired, Mapping) and isinstance(live, Mapping):
+        for key, value in was.items():
+            place = at + join_pointer(str(key))
+            if key not in live or (not at and key not in ("spec", "data", "metadata")) or _is_never_left(place):
+                continue
+            if key in desired or place in ("/metadata", "/metadata/labels", "/metadata/annotations"):
+                yield from _leftovers(value, desired.get(key) or {}, live[key], place)
+            elif value not in (None, "", 0, False, [], {}) and _holds(live[key], value):
+                yield place
+    elif isinstance(was, list) and isinstance(desired, list) and isinstance(live, list):
+        yield from _left_items(was, desired, live, at)
+
+
+def _left_items(was: list[Json], desired: list[Json], live: list[Json], at: str) -> Iterator[str]:
+    """The same in a list of named items."""
+    name = next(
+        (k for k in ITEM_NAMES if all(isinstance(i, Mapping) and k in i for i in (*was, *desired, *live))), None
+    )
+    if name is None:
+        return
+    wanted = {str(item[name]): item for item in desired}
+    applied = {str(item[name]): item for item in was}
+    for place, item in enumerate(live):
+        called = str(item[name])
+        pointer = f"{at}/{place}"
+        if called in wanted and called in applied:
+            yield from _leftovers(applied[called], wanted[called], item, pointer)
+        elif called in applied and called not in wanted and _holds(item, applied[called]):
+            yield pointer
+
+
+def _holds(live: Json, applied: Json) -> bool:
+    """Whether live has all that was applied, perhaps with defaults next to it."""
+    if isinstance(applied, Mapping) and isinstance(live, Mapping):
+        return all(key in live and _holds(live[key], value) for key, value in applied.items())
+    if isinstance(applied, list) and isinstance(live, list) and len(applied) == len(live):
+        return all(_holds(*pair) for pair in zip(live, applied, strict=True))
+    return bool(applied == live)
+
+
+def _is_never_left(pointer: str) -> bool:
+    """True for metadata other than labels and annotations, for the marks of apply and of tracking, and for what an autoscaler takes over."""
+    marks = ("/metadata/annotations/kubectl.kubernetes.io~1", "/metadata/annotations/argocd.argoproj.io~1")
+    own = pointer.startswith("/metadata/") and not any(
+        below(pointer, f"/metadata/{m}") for m in ("labels", "annotations")
+    )
+    instance = pointer.startswith("/metadata/labels/") and pointer.endswith(("~1instance", "~1managed-by"))
+    return own or instance or pointer.startswith(marks) or pointer.endswith("/replicas")
+
+
+def _is_of_tools(live: Mapping[str, Json], pointer: str) -> bool:
+    """Whether only client-side applies own the field: a controller that wrote it wants it."""
+    owners = writers(dict(live), pointer)
+    return bool(owners) and all(w.operation == "Update" and w.manager.startswith(_TOOLS) for w in owners)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, found: tuple[str, ...]) -> Finding:
+    live = resource.live or {}
+    manager = writers(dict(live), found[0])[0].manager
+    by_itself = fleet.at_least(3, 1) and manager == "kubectl-client-side-apply"  # Argo CD has tried that one already
+    edit = Edit("json-patch", removals(live, found))
+    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
+    return Finding(
+        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {manager} owns.",
+        at=Location(app.ref, resource.id, found[0]),
+        confidence="likely",
+        evidence=(
+            *(f"{p}: {show(get(live, p), p, within=live)} live, as last-applied-configuration has it" for p in found),
+            f"{manager} owns it by an Update, and Argo CD applies server-side since",
+        ),
+        fixes=(
+            Fix(
+                "Take out of the live object what Git has dropped",
+                "live",
+                str(resource.id),
+                Edit("command", patch),
+                resource=resource.id,
+                plays=edit,
+            ),
+            *_takeover_fixes(app, "" if by_itself else manager),
+        ),
+    )
+
+
+def _takeover_fixes(app: App, manager: str) -> Iterator[Fix]:
+    """The annotation that moves a manager's fields to Argo CD at a sync; none without a manager to name."""
+    if manager:
+        yield Fix(
+            f"Or let Argo CD take over what {manager} applied, at its next sync",
+            "application",
+            application_place(app),
+            Edit("json-patch", set_field(app.raw, f"/metadata/annotations/{_MIGRATION}", manager)),
+            needs=(Need("argocd", "3.1"),),
+        )
+
+
+_MIGRATION = "argocd.argoproj.io~1client-side-apply-migration-manager"
+
+
+RULE = Rule(
+    id="server-side-leftover",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    rank=Rank.CAUSE,
+)

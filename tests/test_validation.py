@@ -1,0 +1,108 @@
+"""What the API server refuses is foreseen in its own words, and nothing that it accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from argolint import MISSING, Change, Object, Resource, ResourceId
+from argolint.plugins import load_rules
+from scripts.validation_cases import FILE, manifest
+
+from .test_advice import application
+
+load_rules()  # gives the package of the rules its name
+from argolint_rules.sync._validation import _refused, coming_refusals, quantity_operations, server_message  # noqa: E402
+
+APP = application({})
+HELD = yaml.load(FILE.read_text(), yaml.CSafeLoader)
+CASES = {f"{number} {case['of']} {json.dumps(case['set'])[:60]}": case for number, case in enumerate(HELD["cases"])}
+LEFT_TO_THE_SERVER = (
+    "must be greater than zero",
+    '"-1": must',
+    "empty selector",
+    "schedule: Required",
+    "must not be '.'",
+    "CRON_TZ in",
+)
+"""Refusals that are not foreseen: rare, or of a field that other checks look at."""
+QUANTITY = "decode: quantities must match"
+
+
+def refusal(obj: Object, live: Object | None = None, *pending: str) -> tuple[str, str]:
+    group = obj["apiVersion"].rpartition("/")[0]
+    metadata = obj["metadata"]
+    id_ = ResourceId(group, obj["kind"], metadata.get("namespace", ""), metadata.get("name", ""))
+    changes = tuple(Change(pointer, MISSING, MISSING) for pointer in pending)
+    one = Resource(
+        id_,
+        desired_state=json.dumps(obj),
+        live_state=live and json.dumps(live),
+        pending=changes,
+        desired_known=True,
+        live_known=True,
+    )
+    found = coming_refusals(APP, one)
+    return (found[0].pointer, server_message(one, found)) if found else ("", "")
+
+
+def field(text: str) -> str:
+    """The field and the sort of an error; the labels of a template have two names (apps, ValidatePodTemplateSpec)."""
+    return ": ".join(text.split(": ")[:2]).replace("spec.template.labels", "spec.template.metadata.labels")
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_words_are_those_of_the_api_server(case: dict[str, Any]) -> None:
+    obj = manifest(HELD["bases"], case)
+    found, said = [one.text for one in _refused(obj, None)], case["said"]
+    assert refusal(obj)[1].endswith(found[0] if len(found) == 1 else "]" if found else "")
+    if not said or any(words in said[0] for words in LEFT_TO_THE_SERVER):
+        assert found == []
+    elif said[0].startswith(QUANTITY):
+        assert found[0].endswith(said[0].removeprefix("decode: ").partition(" '")[0])
+    else:
+        assert found
+        assert set(map(field, found)) <= set(map(field, said))
+
+
+def claim(size: str, capacity: str = "") -> Object:
+    one = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+    return {**one, "spec": spec, **({"status": {"capacity": {"storage": capacity}}} if capacity else {})}
+
+
+def test_a_claim_below_its_volume_is_refused_and_a_larger_one_is_not() -> None:
+    at = "/spec/resources/requests/storage"
+    assert refusal(claim("1Gi"), claim("2Gi", "2Gi"), at)[0] == at
+    assert refusal(claim("4Gi"), claim("2Gi", "2Gi"), at) == ("", "")
+
+
+def test_what_the_cluster_accepted_once_is_not_refused_unless_the_change_brings_it() -> None:
+    old = {**claim("1Gi"), "metadata": {"name": "data", "namespace": "shop", "labels": {"v": "a b"}}}
+    assert refusal(old, old, "/spec/accessModes") == ("", "")
+    assert refusal(old, old, "/metadata/labels")[0] == "/metadata/labels"
+
+
+def test_a_custom_kind_of_the_same_name_is_left_alone() -> None:
+    bare = {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {}}
+    assert refusal(bare) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("1GB", "1G"),
+        ("1 gib", "1Gi"),
+        ("512mb", "512M"),
+        ("1K", "1k"),
+        ("100 m", "100m"),
+        ("500mcpu", ""),
+        ("2core", ""),
+    ],
+)
+def test_a_unit_is_corrected_where_one_is_meant(written: str, meant: str) -> None:
+    operations = quantity_operations(claim(written))
+    assert [step["value"] for step in operations] == ([meant] if meant else [])
