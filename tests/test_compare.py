@@ -78,6 +78,14 @@ class TestThreeWay:
         )
         assert not compare(namespace(finalizers=["x.io/a", "x.io/b"]), namespace(finalizers=["x.io/a"])).modified
 
+    def test_a_finalizer_that_was_applied_and_left_the_manifest_is_a_difference(self) -> None:
+        desired = deployment({}, finalizers=["x.io/a"])
+        live = deployment({}, finalizers=["x.io/a", "x.io/b", "x.io/of-a-controller"])
+        found = compare(applied(live, deployment({}, finalizers=["x.io/a", "x.io/b"])), desired)
+        assert found.modified
+        assert found.predicted is not None
+        assert found.predicted["metadata"]["finalizers"] == ["x.io/a", "x.io/of-a-controller"]
+
     def test_a_field_that_was_applied_and_left_the_manifest_is_a_difference(self) -> None:
         desired = deployment({})
         live = applied(deployment({"minReadySeconds": 5}), deployment({"minReadySeconds": 5}))

@@ -19,6 +19,11 @@ def test_other_items_are_no_order() -> None:
     assert not reordered([1], [True])
 
 
+def test_one_is_no_boolean_and_equals_itself_as_a_fraction() -> None:
+    found = list(differences({"a": True, "b": 1.0, "c": 1}, {"a": 1, "b": 1, "c": 2}))
+    assert sorted(found) == [("/a", True, 1), ("/c", 1, 2)]
+
+
 def test_long_lists_are_one_difference_rather_than_aligned() -> None:
     """Ten thousand items in another order, or with one more: the aligner's time would grow with the square."""
     many = [{"n": n} for n in range(10_000)]

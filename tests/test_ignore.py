@@ -102,6 +102,12 @@ def test_a_jq_path_that_cannot_be_parsed_is_an_error_value() -> None:
     assert normalize(web(replicas=2), (broken,)) == web()
 
 
+def test_a_negative_index_counts_from_the_end() -> None:
+    rule = IgnoreRule("apps", "Deployment", json_pointers=("/spec/list/-1",))
+    assert normalize(web(list=["a", "b", "c"]), (rule,)) == web(list=["a", "b"])
+    assert normalize(web(list=[]), (rule,)) == web(list=[])
+
+
 def test_a_jq_path_that_would_never_end_is_skipped() -> None:
     endless = IgnoreRule("apps", "Deployment", jq_paths=("def f: f; f", "repeat(.spec)"))
     assert normalize(web(replicas=2), (endless,)) == web(replicas=2)

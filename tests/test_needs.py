@@ -28,6 +28,7 @@ def test_what_an_edit_says_tells_what_it_needs() -> None:
 def test_a_need_that_a_fix_names_counts_beside_it() -> None:
     assert not fitted_fix(TOLD, ("v2.12.9",))[1]
     assert fitted_fix(TOLD, ("v2.13.0",))[1]
+    assert fitted_fix(TOLD, ("v2.13",))[1]
     assert fitted_fix(TOLD, ("v3.0.0", "v2.5.2"))[0].unverified == "it needs Argo CD 2.13, and this is v2.5.2"
 
 

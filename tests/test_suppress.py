@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from argolint.engine import config
 from argolint.errors import UsageError
-from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
+from argolint.model import AppRef, Failure, Finding, Location, Note, Related, ResourceId
 from argolint.model.fingerprint import fingerprint
 from argolint.model.results import Outcome
 from argolint.reports import document as report
@@ -146,6 +147,16 @@ def test_an_expired_entry_no_longer_counts_and_says_so() -> None:
         found[1].message
         == "ignore entry for unexplained-drift in x.yaml:10 expired on 2026-06-01, so its findings are reported again"
     )
+
+
+def test_nothing_is_called_unused_where_something_was_not_looked_at() -> None:
+    missed = replace(outcome(), failures=(Failure("managed-resources", "500 it broke", "", OTHER),))
+    entry = Ignore(rule="shared-resource", reason="agreed")
+    gone = Accepted("f" * 32, "shared-resource", "argocd/gone")
+    base = Baseline("1.0", "https://s", "2026-05-01T00:00:00Z", (gone,), "b.json")
+    wanted = suppressions(entry, baseline=base)
+    assert [cause for _, cause, _ in result(missed, wanted)] == ["a"]
+    assert {cause for _, cause, _ in result(outcome(), wanted)} == {"a", "configuration", "baseline"}
 
 
 def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:

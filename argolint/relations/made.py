@@ -10,14 +10,12 @@ from typing import Any
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
-from argolint.edits import annotation_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, peer
 from argolint.values import get, text_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import SYNC_OPTIONS
 from argolint.values.patterns import regex
 
 _SKIP = "SkipDryRunOnMissingResource=true"
@@ -144,7 +142,6 @@ def _explained(complaint: Complaint, known: KnownObject, *, installs: bool = Fal
     same = known.app.ref == app.ref
     skipped = has_sync_option(app.raw, complaint.manifest, _SKIP)
     misplaced = same and not skipped and has_sync_option({}, known.resource.desired, _SKIP)
-    after = same and complaint.place > known.place
     owner = "" if same else f" of Application {known.app.ref}"
     facts: dict[str, Any] = {
         "object": str(id_),
@@ -153,9 +150,7 @@ def _explained(complaint: Complaint, known: KnownObject, *, installs: bool = Fal
         "app": str(known.app.ref),
         "own_app": str(app.ref),
         "wave": str(known.place.wave + 1),
-        "patch": [] if skipped else annotation_option(complaint.manifest, SYNC_OPTIONS, _SKIP),
         "other": "" if same else str(known.app.ref),
-        "unordered": same and not after,
         "wait": Shell(_installers()[known.id.group, known.id.kind]) if installs else "",
     }
     if installs:

@@ -47,12 +47,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if outlives(app, resource.live or {}, fleet) if is_deleting else prunes(app, resource, fleet) == "never":
             continue
         names = " and ".join(f'"{other.name}"' for other in others)
+        still = f"{names} still {'renders' if len(others) == 1 else 'render'} it"
         back = _recreation_time(others, fleet)
         if is_deleting:
-            fact = f"goes with this Application, though {names} still renders it"
+            fact = f"goes with this Application, though {still}"
             end = f"it is gone {back}"
         else:
-            fact = f"left its owner, though {names} still renders it"
+            fact = f"left its owner, though {still}"
             pruned_by = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
             end = f"{pruned_by} deletes it {back}"
         yield Finding(
