@@ -152,7 +152,7 @@ def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     known = {f"comparison-error/{e.advice}" for e in catalogue().entries if e.rule == "comparison-error"}
     assert set(needed) == {
         *known,
-        *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env", "path-hydrated")),
+        *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env", "path-hydrated", "revision-former")),
     }
 
 
@@ -306,7 +306,13 @@ def test_advice_presumes_nothing_that_only_a_stage_tells() -> None:
 def test_more_attempts_are_advised_only_where_attempts_can_help() -> None:
     found = _presuming(r"syncPolicy\.retry|retry\.limit|more attempts")
     assert found
-    helps = {"made-by/same", "comes-later/namespace", "sync-failed/own-webhook"}  # it comes up meanwhile
+    helps = {
+        "made-by/same",
+        "comes-later/namespace",
+        "sync-failed/own-webhook",
+        "owner-ill/starts",
+        "sync-failed/webhook-kind",
+    }  # it comes up meanwhile
     assert [t for t, _ in found if t not in helps and not any(e.passes for e in _leading(t))] == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
@@ -92,11 +93,29 @@ def _service_fault(complaint: Complaint, service: KnownObject) -> Explained | No
         if workload.missing and app.ref == complaint.app.ref:
             return None  # the sync itself has not reached it yet
         fault = "is missing" if workload.missing else _workload_fault(workload)
+        if fault and _is_starting(complaint, service, workload):
+            return _explained(
+                complaint, service, workload, f"{workload.id} behind it has only just been made", "starts"
+            )
         if fault:
             return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {fault}", "ill")
     if app.ref != complaint.app.ref and app.health.status in ("Degraded", "Missing"):
         return _explained(complaint, service, None, f"its Application {app.ref} is {app.health.status}", "ill")
     return None
+
+
+_NEW = timedelta(minutes=5)
+
+
+def _is_starting(complaint: Complaint, service: KnownObject, workload: Resource) -> bool:
+    """True if this sync made the workload no earlier than the object that asks it, moments before: it needs a moment to start."""
+    app = complaint.app
+    operation = app.operation
+    made = parse_time(dig(workload.live, "metadata", "creationTimestamp"))
+    ended = operation.finished_at if operation else None
+    if service.app.ref != app.ref or not (made and ended and operation and operation.started_at):
+        return False
+    return operation.started_at <= made and ended - made <= _NEW and KnownObject(app, workload).place >= complaint.place
 
 
 def _workload_fault(workload: Resource) -> str:
@@ -126,6 +145,9 @@ def _explained(
         "namespace": service.id.namespace,
         "workload": str(workload.id) if workload else "",
         "command": Shell(kubectl_name(workload.id)) if workload else "",
+        "object": complaint.subject,
+        "app": str(complaint.app.ref),
+        "later": str(KnownObject(app, workload).place.wave + 1) if workload else "",
     }
     foreign = app.ref != complaint.app.ref
     return Explained(

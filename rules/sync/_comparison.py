@@ -94,6 +94,10 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     if entry is _UNKNOWN and bad:
         known = catalogue()["comparison/ignore-rule"]
         entry = Meaning(known.advice, known.cause, known.says, {})
+    former = _former_commit(app, message) if entry.name in ("revision", "revision-unadvertised") else ""
+    if former:
+        fact = f"its repository lacks commit {former[:7]}, which was synced before"
+        entry = Meaning("revision-former", entry.cause, fact, entry.values)
     cause = entry.cause
     source = source_in(app, message, dry=dry)
     base = pointer_of_source(app, message, dry=dry)
@@ -104,7 +108,7 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     elif entry.name == "helm-values-file":
         pointer = _values_file_pointer(source, base, message)
     else:
-        own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-")
+        own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-") and not former
         pointer = base + _SOURCE_POINTERS[cause] if own else ""
         pointer = pointer.replace("/syncSource/targetRevision", "/syncSource/targetBranch")
     resource = object_named(app, message)
@@ -126,6 +130,19 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
         entry.whole,
     )
+
+
+_COMMIT = regex(r"(?:not our ref|unadvertised object|failed to fetch) ([0-9a-f]{40})\b")
+
+
+def _former_commit(app: App, message: str) -> str:
+    """The commit in the message, if it is one of the history and no source names it: of another repository, or of rewritten branches."""
+    found = _COMMIT.search(message)
+    named = {text_at(source, "targetRevision") for source in app.sources}
+    past = {
+        str(r) for entry in maps(app.status, "history") for r in (entry.get("revision"), *items(entry, "revisions"))
+    }
+    return found[1] if found and found[1] in past - named else ""
 
 
 def _may_be_cached(cause: str, message: str) -> bool:
