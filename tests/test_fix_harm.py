@@ -517,20 +517,16 @@ def test_patches_that_make_one_list_say_so() -> None:
     assert (ignoring, any(told in f.caveat for f in alone)) == ([True, True], False)
 
 
-def test_a_field_that_an_old_crd_would_prune_names_the_release_it_needs() -> None:
-    """The operator's version is not known here; a manifest of v1 shows that it is new enough."""
-
-    def offered(version: str) -> list[tuple[str, str]]:
+def test_a_field_that_an_old_crd_would_prune_is_not_offered() -> None:
+    def titles(version: str) -> list[str]:
         spec = {"refreshInterval": "0", "secretStoreRef": {"name": "s", "kind": "SecretStore"}, "data": []}
         state = {"kind": "ExternalSecret", "metadata": {"name": "db", "namespace": "n"}, "spec": spec}
         state = {"apiVersion": f"external-secrets.io/{version}", **state}
         resources = [{"desired": state, "live": state}]
-        found = fixes("external-secret-refresh-disabled", {"name": "web", "resources": resources})
-        return [(f.title, f.caveat) for f in found[1:]]
+        return [f.title for f in fixes("external-secret-refresh-disabled", {"name": "web", "resources": resources})]
 
-    title = "Say that it changes with the manifest only, and let force-sync work"
-    assert offered("v1beta1") == [(title, "needs External Secrets v0.16.0 or later")]
-    assert offered("v1") == [(title, "")]
+    assert titles("v1beta1") == ["Refresh every hour"]
+    assert titles("v1")[1:] == ["Say that it changes with the manifest only, and let force-sync work"]
 
 
 def test_a_pruning_is_confirmed_while_the_sync_waits_for_it() -> None:
