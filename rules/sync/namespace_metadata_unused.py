@@ -1,6 +1,6 @@
 """Metadata of the namespace that no sync applies
 
-What it finds: `spec.syncPolicy.managedNamespaceMetadata` without the sync option `CreateNamespace=true`, or next to a manifest of that namespace
+What it finds: `spec.syncPolicy.managedNamespaceMetadata` without the sync option `CreateNamespace=true`, or with a manifest of that namespace
 in the same Application, which says other values.
 
 Why it hurts: Argo CD sets these labels and annotations only when it makes the namespace itself. It looks away in silence: pod security, sidecar
