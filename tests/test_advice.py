@@ -220,7 +220,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    made = {"maker", "command", "there"}  # of what makes a Secret
+    made = {"maker", "command", "there", "app"}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
     assert (
@@ -233,8 +233,9 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     }
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-key", "-made")),
+        *(f"pods/missing{more}" for more in ("", "-hook", "-key", "-made")),
         "pods/constraint",
+        "pods/policy",
         "pods/security",
         "pods/long-name",
         "pods/refused",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from argolint import MISSING, Json
+from argolint import MISSING
 from argolint.comparison import differences, reordered
 
 
@@ -31,22 +29,3 @@ def test_long_lists_are_one_difference_rather_than_aligned() -> None:
     other = [*many[::-1], {"n": -1}]
     assert list(differences(many, other)) == [("", many, other)]
     assert list(differences([{"n": 1}], [{"n": 1}, {"n": 2}])) == [("/1", MISSING, {"n": 2})]
-
-
-@pytest.mark.parametrize(
-    ("desired", "live", "found"),
-    [
-        (["a", "c"], ["a", "b", "c"], [("/1", MISSING, "b")]),
-        (["a", "x", "c"], ["b", "a", "c", "d"], [("/0", "a", "b"), ("/1", "x", "a"), ("/3", MISSING, "d")]),
-        (["a", "d"], ["b", "c", "d"], [("/0", "a", "b"), ("/1", MISSING, "c")]),
-        (["b", "a", "a"], ["c", "b", "c", "a"], [("/0", MISSING, "c"), ("/2", "a", "c")]),
-        ([1, "d"], [True, 1, "d"], [("/0", MISSING, True)]),
-        ([1.0, 2], [1], [("/1", 2, MISSING)]),
-        ([["a"], {"x": 1}], [["a", "b"]], [("/0/1", MISSING, "b"), ("/1", {"x": 1}, MISSING)]),
-        ([{"x": 1, "y": [3]}], [{"x": 2, "y": [3]}, 4], [("/0/x", 1, 2), ("/1", MISSING, 4)]),
-        ([], ["a", "b"], [("/0", MISSING, "a"), ("/1", MISSING, "b")]),
-    ],
-)
-def test_items_without_a_name_are_aligned(desired: list[Json], live: list[Json], found: list[object]) -> None:
-    """Scalars by the alignment that shows fewer differences, everything else by position. An index is that of live, or of desired for what only desired has."""
-    assert list(differences(desired, live)) == found

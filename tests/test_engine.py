@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 import zlib
@@ -14,14 +15,18 @@ import msgspec
 import pytest
 
 from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, ResourceId, Rule, Symptom, Want
+from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
+from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
+from argolint.engine.run import run
 from argolint.engine.settle import settle
 from argolint.errors import UsageError
 from argolint.model.results import AppResult, Causes, ServerRead
 from argolint.model.stats import Stats
 from argolint.plugins import load_rules
+from argolint.redaction import Redactor
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress
@@ -327,3 +332,20 @@ def test_a_server_that_shows_no_application_is_not_called_clean() -> None:
         ("applications", "the server shows this account no application at all")
     ]
     assert not report.complete
+
+
+def test_an_application_that_was_looked_at_is_freed_at_once() -> None:
+    """Garbage is collected rarely, so what holds an application in a circle holds its states for minutes."""
+    transport = SnapshotTransport([RECORDING])
+    fleet, _ = read_fleet(transport)
+    plan = Plan(every_rule(), workers=1)
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(known, App | Redactor) for known in gc.get_objects())
+        results = list(run(transport, fleet, plan))
+        left = sum(isinstance(known, App | Redactor) for known in gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert len(results) > 50
+    assert left < 5

@@ -20,6 +20,7 @@ from argolint.engine.load import read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Related, ResourceId, Symptom, Want
 from argolint.plugins import load_rules
+from argolint.proof.replay import Checks
 from argolint.proof.verify import unreplayed_fix, verify
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -141,7 +142,7 @@ def test_an_edit_that_leaves_an_empty_item_is_found_out() -> None:
 def test_what_any_rule_newly_finds_keeps_a_fix_from_being_verified() -> None:
     app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
     news = replace(drift(app), message="the pods lose their disk", rule="other")
-    found = verify(patch("manifest", REMOVE), drift(app), app, fleet, lambda after: (), others=lambda after: [news])
+    found = verify(patch("manifest", REMOVE), drift(app), app, fleet, Checks(lambda after: (), lambda after: [news]))
     assert (found.verified, found.unverified) == (None, "other would speak then: the pods lose their disk")
 
 
@@ -152,7 +153,7 @@ def test_a_new_finding_that_rests_on_an_operators_status_is_no_news() -> None:
     def stale(after: App) -> list[Finding]:
         return [drift(app)] if "status" in (after.resources[0].live or {}) else []
 
-    found = verify(patch("manifest", REMOVE), drift(app), app, fleet, lambda after: (), others=stale)
+    found = verify(patch("manifest", REMOVE), drift(app), app, fleet, Checks(lambda after: (), stale))
     assert found.verified is True
 
 
@@ -196,7 +197,7 @@ def test_a_fix_that_brings_another_difference_is_found_out() -> None:
         deployment(deployment(replicas=1, paused=True), replicas=4, paused=False),
         spec={"ignoreDifferences": [{"group": "apps", "kind": "*", "jsonPointers": ["/spec/replicas"]}]},
     )
-    found = verify(everything, Finding("an entry too much", Location(app.ref)), app, fleet, lambda after: ())
+    found = verify(everything, Finding("an entry too much", Location(app.ref)), app, fleet, Checks(lambda after: ()))
     assert (found.verified, found.unverified) == (False, "/spec/replicas of Deployment shop/web would newly differ")
 
 
@@ -210,8 +211,8 @@ def test_a_patch_that_does_not_apply_is_found_out() -> None:
 def test_a_rule_that_still_speaks_keeps_the_fix_from_being_verified() -> None:
     app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
     finding = drift(app)
-    assert verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: ()).verified is True
-    half = verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: [finding])
+    assert verify(patch("manifest", REMOVE), finding, app, fleet, Checks(lambda after: ())).verified is True
+    half = verify(patch("manifest", REMOVE), finding, app, fleet, Checks(lambda after: [finding]))
     assert half.verified is None
     assert half.unverified == "the rule also looks at what is not replayed here, and would still report it"
 
@@ -221,7 +222,9 @@ def test_an_edit_that_leaves_the_differences_alone_proves_nothing() -> None:
         deployment(replicas=2), deployment(replicas=5), spec={"syncPolicy": {"automated": {"selfHeal": True}}}
     )
     quiet = patch("application", {"op": "remove", "path": "/spec/syncPolicy/automated/selfHeal"})
-    assert verify(quiet, drift(app), app, fleet, lambda after: ()).unverified == "the differences themselves stay"
+    assert (
+        verify(quiet, drift(app), app, fleet, Checks(lambda after: ())).unverified == "the differences themselves stay"
+    )
 
 
 def test_an_item_that_somebody_puts_before_ours_comes_back_before_ours() -> None:
@@ -244,7 +247,7 @@ def test_the_rule_sees_the_application_after_the_fix() -> None:
         seen.append(after)
         return []
 
-    verify(patch("manifest", REMOVE), drift(app), app, fleet, check)
+    verify(patch("manifest", REMOVE), drift(app), app, fleet, Checks(check))
     after = seen[0].resources[0]
     assert (after.status, after.changes, app.resources[0].status) == ("Synced", (), "OutOfSync")
     assert after.live is not None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from argolint import AppRef, Edit, Fact, Finding, Fix, Location, ResourceId, testing
-from argolint.engine import inspect
+from argolint.engine import proving
+from argolint.proof.replay import Checks
 from argolint.proof.verify import played, verify, verify_together
 from argolint.values import schema
 from tests.test_rules import RULES
@@ -35,19 +36,19 @@ def proofs(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Proof, ...]:
     def asked(fix: Fix, finding: Finding, *more: Any) -> Fix:
         verdict = verify(fix, finding, *more)
         if verdict.verified and RULES[finding.rule].then is not None:
-            found.append(Proof(fix, finding, partial(_verify, finding, *more[:2], *more[3:])))
+            found.append(Proof(fix, finding, partial(_verify, finding, *more[:4])))
         return verdict
 
-    monkeypatch.setattr(inspect, "verify", asked)
+    monkeypatch.setattr(proving, "verify", asked)
     testing.check(testing.load_fixture(FIXTURES / path), list(RULES.values()))
     return tuple(found)
 
 
-def _verify(finding: Finding, app: Any, fleet: Any, render: Any, today: Any, others: Any, then: Any, fix: Fix) -> Fix:
+def _verify(finding: Finding, app: Any, fleet: Any, checks: Checks, render: Any, fix: Fix) -> Fix:
     rule = RULES[finding.rule]
     assert rule.check is not None
     check = partial(_check, rule.check, fleet, rule.default_options)
-    return verify(fix, finding, app, fleet, check, render, None, others, then)
+    return verify(fix, finding, app, fleet, replace(checks, check=check), render)
 
 
 def _check(check: Any, fleet: Any, options: Any, app: Any) -> Any:

@@ -27,6 +27,7 @@ from argolint.model import AppRef, ResourceKey
 from argolint.model.fingerprint import fingerprint
 from argolint.plugins import load_rules
 from argolint.proof.afterwards import application_afterwards, prediction_of
+from argolint.proof.replay import Checks
 from argolint.proof.syncs import (
     ObjectState,
     application_after,
@@ -56,7 +57,9 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
         return ()
 
     assert (
-        verify(fix, finding, app, fleet, look, then=prediction_of(load_rules()[finding.rule], finding, fleet)).verified
+        verify(
+            fix, finding, app, fleet, Checks(look, then=prediction_of(load_rules()[finding.rule], finding, fleet))
+        ).verified
         is True
     )
     return after[-1] if after else None

@@ -28,6 +28,7 @@ from argolint.engine.plan import Plan
 from argolint.engine.run import renderer
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Edit, Finding, Fix, Location, ResourceId, Want
+from argolint.proof.replay import NO_CHECKS
 from argolint.proof.verify import verify
 from argolint.snapshots.http_server import ReplayServer
 from argolint.sources import helm
@@ -492,7 +493,7 @@ def _pinned(local: LocalRenders, values: str) -> Fix:
     app = replace(app, evidence={Want("render"): local.twice(app, fleet)})
     finding = Finding("it is drawn", Location(app.ref, structs.replace(SECRET, cluster=app.cluster), "/data"))
     fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", values))
-    return verify(fix, finding, app, fleet, None, lambda rendered, more: local.twice(rendered, fleet, more))
+    return verify(fix, finding, app, fleet, NO_CHECKS, lambda rendered, more: local.twice(rendered, fleet, more))
 
 
 def test_values_that_end_the_difference_are_verified(local: LocalRenders) -> None:
@@ -528,7 +529,7 @@ def test_a_source_that_is_not_rendered_here_says_why_nothing_is_proven(
     plan = Plan((), local=local)
     finding = Finding("it is drawn", Location(app.ref, structs.replace(SECRET, cluster=app.cluster), "/data"))
     fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", "auth:\n  password: <a password>\n"))
-    found = verify(fix, finding, app, fleet, None, renderer(plan, fleet))
+    found = verify(fix, finding, app, fleet, NO_CHECKS, renderer(plan, fleet))
     assert found.verified is None
     assert why in found.unverified
 

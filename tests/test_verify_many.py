@@ -116,7 +116,7 @@ def _every(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def test_what_one_fix_of_many_objects_leaves_is_not_held_against_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fix of a cause is judged by its own looks, also once the objects are too many to look for every finding."""
-    monkeypatch.setattr("argolint.engine.inspect._OwnRule._LOOKS", 1)
+    monkeypatch.setattr("argolint.engine.proving._OwnRule._LOOKS", 1)
     transport = testing.FixtureTransport(drifted(2))
     fleet, _ = read_fleet(transport)
 

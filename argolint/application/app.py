@@ -59,7 +59,7 @@ class App:
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
         """The function's result for this application and these arguments (for example the fleet), computed once for all rules.
 
-        It must be pure, and have a name.
+        It must be pure, and have a name. The result should not hold this application: a circle stays in memory for long.
         """
         key = (function, *arguments)
         if key not in self._derived:

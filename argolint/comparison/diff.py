@@ -1,4 +1,4 @@
-"""Computes Changes between desired and live states.
+"""Computes Changes between desired and live states. The only importer of deepdiff.
 
 It compares Argo CD's own normalized and predicted states, so a Change is a difference that Argo CD itself sees.
 """
@@ -6,9 +6,7 @@ It compares Argo CD's own normalized and predicted states, so a Change is a diff
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from itertools import zip_longest
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -96,7 +94,7 @@ _ALIGNED = 250_000
 
 
 def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
-    """Pairs of items, matched by the first key that is unique on both sides, else aligned."""
+    """Pairs of items, matched by the first key that is unique on both sides, else by deepdiff's alignment."""
     key = next((k for k in ITEM_NAMES if _unique(desired, k) and _unique(live, k)), None)
     if key is not None:
         have_at = {item[key]: index for index, item in enumerate(live)}
@@ -114,32 +112,21 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
     if len(desired) * len(live) > _ALIGNED:
         yield pointer, desired, live
         return
-    yield from sorted(_aligned(desired, live, pointer), key=lambda pair: pair[0])
+    from deepdiff import DeepDiff  # its import costs 145 ms and is seldom needed
 
-
-def _aligned(desired: list[Any], live: list[Any], pointer: str) -> list[Pair]:
-    """Pairs of items without a name: by position; lists of scalars so that most items are equal, where that shows fewer differences."""
-    here = list(_by_position(desired, live, pointer, 0, 0))
-    if any(isinstance(item, dict | list) for item in (*desired, *live)):
-        return here
-    wanted, held = ([(type(item) is bool, item) for item in side] for side in (desired, live))
+    tree = DeepDiff(live, desired, view="tree", verbose_level=2, threshold_to_diff_deeper=0)
     found: list[Pair] = []
-    for tag, start, end, first, last in SequenceMatcher(None, held, wanted, autojunk=False).get_opcodes():
-        if tag != "equal":
-            found += _by_position(desired[first:last], live[start:end], pointer, first, start)
-    if len(found) >= max(len(here), 2):
-        return here
-    gone = {place: have for place, want, have in found if want is MISSING}
-    new = {place: want for place, want, have in found if have is MISSING}
-    both = gone.keys() & new.keys()  # an item that goes and one that comes, at one index
-    left = [pair for pair in found if pair[0] not in both or MISSING not in pair[1:]]
-    return [*left, *((place, new[place], gone[place]) for place in both)]
-
-
-def _by_position(desired: Sequence[Json], live: Sequence[Json], pointer: str, first: int, start: int) -> Iterator[Pair]:
-    """The differences of items at the same position of two parts of lists, which begin at these indexes."""
-    for offset, (want, have) in enumerate(zip_longest(desired, live, fillvalue=MISSING)):
-        yield from differences(want, have, f"{pointer}/{(first if have is MISSING else start) + offset}")
+    for group in tree.values():
+        for level in group:
+            tokens = level.path(output_format="list", force="fake")
+            side = [
+                MISSING
+                if type(value).__name__ in ("NotPresent", "ListItemRemovedOrAdded") or repr(value) == "not present"
+                else value
+                for value in (level.t2, level.t1)
+            ]
+            found.append((pointer + join_pointer(*tokens), side[0], side[1]))
+    yield from sorted(found, key=lambda pair: pair[0])  # deepdiff returns sets
 
 
 def _unique(found: list[Any], key: str) -> bool:

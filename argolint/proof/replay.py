@@ -108,6 +108,9 @@ class Checks:
     """The own rule's prediction for symptoms that no comparison shows."""
 
 
+NO_CHECKS = Checks()
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """One managed object before the fix."""

@@ -14,10 +14,9 @@ from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import GONE, Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.proof import admitted, effects, handover, losses, needs
-from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import Check, Checks, not_replayed_reason, patched, replay, replay_removal
+from argolint.proof.replay import NO_CHECKS, Check, Checks, not_replayed_reason, patched, replay, replay_removal
 from argolint.proof.syncs import ApplicationCache
 from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
@@ -30,33 +29,28 @@ def verify(
     finding: Finding,
     app: App,
     fleet: Fleet,
-    check: Check | None = None,
+    checks: Checks = NO_CHECKS,
     render: Render | None = None,
     cache: ApplicationCache | None = None,
-    others: Check | None = None,
-    then: Then | None = None,
 ) -> Fix:
     """The fix with its result: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
     `app`: the application whose manifest or Application object the fix edits, with its states; pass the same `cache` to verify several
-    fixes of it. `check`: the finding's own rule; `others`: findings of any rule that do not exist now; `then`: the prediction for symptoms
-    that no comparison shows. Helm values are verified with `render`: values that differed between two renders must then be equal.
+    fixes of it. Helm values are verified with `render`: values that differed between two renders must then be equal.
     """
     fix, works = needs.fitted_fix(fix, (fleet.version,), app, fleet)
     if not works:
         return fix
     if unserved := needs.not_served_reason(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
-    caveat = _caveat(fix, app, fleet)
-    if fix.proof is not None or caveat != fix.caveat:
-        fix = replace(fix, proof=None, caveat=caveat)
-    fix = _with_result(fix, effects.edit_effects(fix, finding, app))
+    fix = _with_result(
+        replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app)
+    )
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)
-        verdict = verify(played, finding, app, fleet, check, None, cache, others, then)
+        verdict = verify(played, finding, app, fleet, checks, None, cache)
         return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
     known = ApplicationCache() if cache is None else cache
-    checks = Checks(check, others, then)
     found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
@@ -74,26 +68,28 @@ def verify(
                 fix, kept = _with_extra_step(fix, lost, app, fleet)
                 found.clear()
                 proven = replay(fix, finding, app, fleet, checks, known, kept, found)
-    except Loses as lost:
-        scaled = losses.REPLICAS in lost.pointers
-        return _with_result(
-            replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"}
-        )
-    except HidesRemovals as reason:
-        caveat = joined(
-            fix.caveat,
-            "a field that leaves Git then shows no difference without ServerSideApply=true",
-        )
-        return _with_result(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
-    except TakesTwoSyncs as twice:
-        caveat = joined(fix.caveat, _second_sync_note(twice, app))
-        return _with_result(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
-    except CannotReplay as reason:
-        why = f"{reason}{_possible_reason(fix, app)}" if render is None else str(reason)
-        return _with_result(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
+    except CannotReplay as reason:
+        return _unproven(fix, reason, app, found, rendered=render is not None)
     return _with_result(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
+
+
+def _unproven(fix: Fix, reason: CannotReplay, app: App, found: AbstractSet[Effect], *, rendered: bool) -> Fix:
+    """The fix with the reason, and with the side effect and caveat that the reason shows."""
+    why, caveat, shown = str(reason), fix.caveat, found
+    match reason:
+        case Loses():
+            shown = {*found, "scales" if losses.REPLICAS in reason.pointers else "deletes"}
+        case HidesRemovals():
+            caveat = joined(caveat, "a field that leaves Git then shows no difference without ServerSideApply=true")
+            shown = {*found, "hides"}
+        case TakesTwoSyncs():
+            caveat = joined(caveat, _second_sync_note(reason, app))
+            shown = {*found, "needs-sync"}
+        case _ if not rendered:
+            why += _possible_reason(fix, app)
+    return _with_result(replace(fix, verified=None, unverified=why, caveat=caveat), shown)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:

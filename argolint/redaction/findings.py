@@ -115,12 +115,14 @@ class _Finder(Redactor):
     """Collects the secrets that it masks. The states of an object, and the objects of a fleet, share most texts: each is read once."""
 
     def __init__(self) -> None:
-        self.hidden: set[str] = set()
-        super().__init__(self._noted, remember=False)
+        hidden: set[str] = set()
 
-    def _noted(self, value: str) -> str:
-        self.hidden.add(value)
-        return HIDDEN
+        def noted(value: str) -> str:
+            hidden.add(value)
+            return HIDDEN
+
+        self.hidden = hidden
+        super().__init__(noted, remember=False)
 
     def _node(self, node: Json, name: str, everything: bool) -> Json:
         if name == "openAPIV3Schema" and not everything:
@@ -150,7 +152,7 @@ class _Finder(Redactor):
     def _found_in(self, text: str, manner: str) -> str:
         return self._known(text, (_read_short if len(text) < _SHORT else _read_long)(text, manner))
 
-    def _key_without(self, key: str) -> str:
+    def _key(self, key: str) -> str:
         return self._known(key, _read_key(key))
 
     def _known(self, text: str, read: _Read) -> str:
@@ -174,7 +176,7 @@ class _Finder(Redactor):
 
     def read_key(self, key: str) -> _Read:
         """The map's key without its secrets, and its secrets."""
-        return super()._key_without(key), frozenset(self.hidden)
+        return super()._key(key), frozenset(self.hidden)
 
 
 _SHORT = 400  # characters

@@ -103,9 +103,9 @@ class Redactor:
     ) -> None:
         self._hide = hide
         self._userinfo = userinfo
-        self._short = lru_cache(maxsize=16384)(self._found_in) if remember else self._found_in
-        self._long = lru_cache(maxsize=64)(self._found_in) if remember else self._found_in
-        self._key = lru_cache(maxsize=4096)(self._key_without) if remember else self._key_without
+        if remember:  # in place of the methods below; an object that is made for each text must not hold itself
+            kept = {"_short": lru_cache(16384)(self._short), "_long": lru_cache(64)(self._long)}
+            self.__dict__.update(kept, _key=lru_cache(4096)(self._key))
 
     def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
         """A decoded value with secrets masked, the same object if there are none; `everything`: the whole value is secret."""
@@ -165,7 +165,7 @@ class Redactor:
             return {self._key(key): child for key, child in (made or node).items()}
         return node if made is None else made
 
-    def _key_without(self, key: str) -> str:
+    def _key(self, key: str) -> str:
         """A key of a map, masked if it is a token or a URL with a login."""
         return forms.by_form(key, self._hide, self._userinfo)
 
@@ -223,6 +223,12 @@ class Redactor:
         manner = _manner(name, text)
         found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
         return text if found == text else found  # the cached text may be a different object with equal content
+
+    def _short(self, text: str, manner: str) -> str:
+        return self._found_in(text, manner)
+
+    def _long(self, text: str, manner: str) -> str:
+        return self._found_in(text, manner)
 
     def _found_in(self, text: str, manner: str) -> str:
         found = self._inside(text, manner)

@@ -11,10 +11,10 @@ from argolint.edits.advice import advice
 from argolint.model import Object, Want
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, KnownObject, by_name, mentioned_objects
+from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects, own_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
-from argolint.values import leaves, maps, text_at
+from argolint.values import leaves, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
@@ -38,6 +38,7 @@ def later_object(complaint: Complaint) -> Iterator[Explained]:
         yield from _awaited_job(complaint)
         yield from _of_the_same_image(complaint)
         yield from _later_change(complaint)
+        yield from _later_key(complaint)
 
 
 def _lacks_any(app: App) -> bool:
@@ -68,7 +69,7 @@ def _objects_needed(complaint: Complaint) -> Iterator[tuple[KnownObject, str]]:
 
 
 def _makers_of(complaint: Complaint, secret: str) -> Iterator[KnownObject]:
-    for known in complaint.app.derive(by_name).get(secret, ()):
+    for known in own_objects(complaint.app, secret):
         if known.how == "makes" and known.id.namespace == complaint.namespace:
             yield known
 
@@ -87,7 +88,8 @@ def _objects_named_after(complaint: Complaint) -> Iterator[tuple[KnownObject, st
             yield KnownObject(complaint.app, resource), f"{made} is named after it"
 
 
-def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str) -> Explained:
+def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str, part: str = "") -> Explained:
+    """`part` names a part of an object that is live, which the sync adds."""
     before = known.place.phase > own.phase
     when = f"only after {PHASES[own.phase]} hooks" if before else f"in wave {known.place.wave}, after wave {own.wave}"
     facts = {
@@ -103,8 +105,8 @@ def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str) -
         "comes-later",
         complaint.app.ref,
         known.id,
-        f"{complaint.subject} needs {known.id}, but the sync creates that {when}, so the sync cannot finish.",
-        evidence=(f"{known.id}: {why}; it is missing, and is applied {when}",),
+        f"{complaint.subject} needs {part}{known.id}, but the sync {'writes' if part else 'creates'} that {when}, so the sync cannot finish.",
+        evidence=(f"{known.id}: {why}; {'it is' if part else 'it is missing, and is'} applied {when}",),
         fixes=advice(__package__, topic, facts, complaint.id),
     )
 
@@ -295,6 +297,30 @@ def _later_change(complaint: Complaint) -> Iterator[Explained]:
             likely=True,
         )
         return
+
+
+_NO_KEY = regex(
+    r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:([^/\s]{1,63})/)?([^\s,;\"]{1,253})", re.IGNORECASE
+)
+
+
+def _later_key(complaint: Complaint) -> Iterator[Explained]:
+    """Pods lack a key of a Secret or ConfigMap that Git holds there, and that the sync writes only after them."""
+    found, own = complaint.first(_NO_KEY), complaint.place
+    if found is None:
+        return
+    key, sort, namespace, name = found.groups()
+    for resource in complaint.app.of_kind("ConfigMap" if sort.lower() == "configmap" else "Secret", ""):
+        known = KnownObject(complaint.app, resource)
+        here = (resource.namespace, resource.name) == (namespace or complaint.namespace, name)
+        if here and known.place > own and _has_key(resource.desired, key) and not _has_key(resource.live, key):
+            yield _explained(complaint, known, own, f"Git holds its key {key}, and live does not", f"key {key} of ")
+            return
+
+
+def _has_key(manifest: Object | None, key: str) -> bool:
+    fields = ("data", "stringData", "binaryData")
+    return any(key in mapping(manifest or {}, field) for field in fields)
 
 
 def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:

@@ -112,18 +112,23 @@ class KnownObject:
         return place_of(self.resource.desired, self.resource.sync_wave)
 
 
-def by_name(app: App) -> Mapping[str, Sequence[KnownObject]]:
+def own_objects(app: App, name: str) -> list[KnownObject]:
+    """The application's objects for which others use this name."""
+    return [KnownObject(app, resource, how) for resource, how in app.derive(_by_name).get(name, ())]
+
+
+def _by_name(app: App) -> Mapping[str, Sequence[tuple[Resource, How]]]:
     """All objects of an application by the names that others use for them."""
-    found: dict[str, list[KnownObject]] = defaultdict(list)
+    found: dict[str, list[tuple[Resource, How]]] = defaultdict(list)
     making = frozenset(makers())
     for resource in app.resources:
-        found[resource.name].append(KnownObject(app, resource))
+        found[resource.name].append((resource, "name"))
         if (resource.group, resource.kind) in making:
             for secret in made_secrets(resource.any):
-                found[secret].append(KnownObject(app, resource, "makes"))
+                found[secret].append((resource, "makes"))
         elif resource.kind in WEBHOOKS:
             for webhook in maps(resource.any, "webhooks"):
-                found[text_at(webhook, "name")].append(KnownObject(app, resource, "webhook"))
+                found[text_at(webhook, "name")].append((resource, "webhook"))
     return found
 
 
@@ -170,13 +175,12 @@ def mentioned_objects(complaint: Complaint, *, fleet: bool = True) -> Iterator[t
     names = complaint.names
     if not names:
         return
-    own = complaint.app.derive(by_name)
     kinds = complaint.app.derive(kind_words)
     seen: set[tuple[str, ResourceId]] = set()
-    for where in (own, None) if fleet else (own,):
+    for beyond in (False, True) if fleet else (False,):
         for mention in names:
             candidates = (
-                where.get(mention.name, ()) if where is not None else _candidates_beyond(complaint, mention, kinds)
+                _candidates_beyond(complaint, mention, kinds) if beyond else own_objects(complaint.app, mention.name)
             )
             if not candidates:
                 continue

@@ -150,7 +150,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
                 app,
                 resource,
                 [r.later if used == "first" else r.earlier for r in repeats],
-                _title(first, used, is_new=is_new, refused=bool(refused)),
+                _title(first, used, refused=bool(refused)),
             ),
         ),
     )
@@ -165,14 +165,10 @@ def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
     return isinstance(live_entries, list) and earlier in live_entries and later not in live_entries
 
 
-def _title(first: Repeat, used: str, *, is_new: bool, refused: bool) -> str:
+def _title(first: Repeat, used: str, *, refused: bool) -> str:
     if refused and first.field == "ports":
         return f"Keep one entry of port {first.name}, and use its name or number everywhere"
-    return (
-        "Keep one entry of each"
-        if refused
-        else f"Keep the {used} entry, which {'counts' if is_new else 'is used today'}"
-    )
+    return "Keep one entry of each" if refused else f"Keep the {used} entry, which counts"
 
 
 RULE = Rule(

@@ -30,13 +30,13 @@ from argolint.comparison import (
     rules_of,
     syncs_server_side,
 )
-from argolint.edits import RESPECT, application_place, ignore_less
+from argolint.edits import RESPECT, application_place
 from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import kubectl_name
 
 from ._fields import finding, pointers_text, shifted_list
-from ._ignored import hidden_changes, own_entries, paths
+from ._ignored import expression_pointer, hidden_changes, own_entries, paths, selected_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Chang
             "replayed: a sync leaves the difference with the option, and ends it without",
         ),
         confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
-        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, resource, guilty)),
+        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, guilty)),
     )
 
 
@@ -143,23 +143,18 @@ def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | N
     )
 
 
-def _removal_fix(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
-    """The fix that removes the paths from their entries, so that syncs send Git's list."""
-    pointers = []
-    for path, entry in guilty:
-        field = "jsonPointers" if path in entry.json_pointers else "jqPathExpressions"
-        entry_paths = entry.json_pointers if path in entry.json_pointers else entry.jq_paths
-        pointers.append(f"{entry.origin}/{field}/{entry_paths.index(path)}")
-    operations = ignore_less(app, pointers) if pointers else []
-    if not operations:
+def _removal_fix(app: App, fleet: Fleet, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
+    """The advice to take the paths out of their entries, if they hide no other difference: syncs then send Git's list."""
+    entries = dict.fromkeys(entry for _, entry in guilty)
+    if not guilty or any(hidden_changes(app, fleet, r, e) for e in entries for r in selected_resources(app, e)):
         return None
-    lost = any(hidden_changes(app, fleet, resource, entry) for _, entry in guilty)
+    lines = (f"{expression_pointer(entry, path)} of Application {app.ref}: {path}" for path, entry in guilty)
     return Fix(
-        "Stop ignoring fields of that list",
+        "Stop ignoring fields of that list: nothing is hidden by it now",
         "application",
         application_place(app),
-        Edit("json-patch", operations),
-        "the next sync writes Git's values of these fields" if lost else "",
+        Edit("text", "\n".join(lines)),
+        "the next sync sends Git's list; name in Git what the cluster fills in there",
     )
 
 

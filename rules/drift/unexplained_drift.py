@@ -102,7 +102,10 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _writer_since_apply(resource) if dropped and not taken_off else ""
-    replacer = _writer_since_apply(resource) if dropped and _is_replaced(app, resource) else ""
+    is_gone = _is_replaced(app, resource)
+    replacer = _writer_since_apply(resource) if dropped else ""
+    if not is_gone and not _writes_schema(resource, replacer, changes):
+        replacer = ""
     if replacer:
         fact = f"lacks {pointers_text(changes)} of Git: {replacer} replaces the object after Argo CD applies it"
     elif taken_off:
@@ -126,7 +129,7 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         cause="other-writer" if foreign or replacer else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign or replacer else "possible",
         evidence=("last-applied-configuration, which Argo CD's apply writes, is gone from the live object",)
-        if replacer
+        if replacer and is_gone
         else (),
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes))
         if replacer
@@ -180,6 +183,13 @@ def _is_replaced(app: App, resource: Resource) -> bool:
         return False
     client_side = any(by_argocd(w) and w.operation == "Update" for w in managers(resource.live or {}))
     return client_side and LAST_APPLIED not in annotations_of(resource.live)
+
+
+def _writes_schema(resource: Resource, manager: str, changes: tuple[Change, ...]) -> bool:
+    """Whether they are in the schemas of a CustomResourceDefinition, whose versions this program has written: its own CRD has other ones."""
+    in_schemas = all("/openAPIV3Schema/" in change.pointer for change in changes)
+    owners = (w.manager for w in writers(resource.live or {}, "/spec/versions"))
+    return resource.kind == "CustomResourceDefinition" and in_schemas and manager in owners
 
 
 def _one_manager_fix(resource: Resource, manager: str) -> Fix:

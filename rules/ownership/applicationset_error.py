@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, ResourceKey, Rule, Symptom
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
@@ -69,10 +69,20 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
         condition = _failed_condition(raw)
         if condition is None:
             continue
-        reporter = next((app.ref for app in (*owned_applications(fleet, raw), *fleet.apps[:1])), None)
+        reporter = next(
+            (app.ref for app in (*owned_applications(fleet, raw), *_managers(fleet, raw), *fleet.apps[:1])), None
+        )
         if reporter is not None:
             found.setdefault(reporter, []).append((raw, condition))
     return found
+
+
+def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:
+    """The Applications that render the set."""
+    namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
+    for ref in fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "ApplicationSet", namespace, name)):
+        if (app := fleet.app(ref.name, ref.namespace)) is not None:
+            yield app
 
 
 def _failed_condition(raw: Object) -> Object | None:
@@ -113,6 +123,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
                 Edit("command", command),
             ),
         ),
+        explains=(Symptom.health(id_),),
     )
 
 

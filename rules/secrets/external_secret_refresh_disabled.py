@@ -49,23 +49,28 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
             f"{es.target_text(manifest)} {until}.",
             at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
-            fixes=tuple(_fixes(found)),
+            fixes=tuple(_fixes(app, fleet, found)),
         )
 
 
-def _fixes(found: es.Declared) -> Iterator[Fix]:
+def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
     """Fixes with fields that the cluster's CRD has: an unknown field would be dropped, and differ forever."""
     where = str(found.resource.id)
     hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
     yield Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour")
     is_v1 = found.manifest.get("apiVersion") == f"{es.GROUP}/v1"
-    yield Fix(
-        "Say that it changes with the manifest only, and let force-sync work",
-        "manifest",
-        where,
-        Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange")),
-        needs=() if is_v1 else (Need("external-secrets", "v0.16.0"),),
-    )
+    if is_v1 or version_of(app, fleet).at_least(_POLICY) is not None:
+        yield Fix(
+            "Say that it changes with the manifest only, and let force-sync work",
+            "manifest",
+            where,
+            Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange")),
+            needs=() if is_v1 else (Need("external-secrets", _POLICY),),
+        )
+
+
+_POLICY = "v0.16.0"
+"""The first release with refreshPolicy, and with v1."""
 
 
 RULE = Rule(

@@ -1,7 +1,7 @@
 """A SealedSecret is not unsealed, or has no status
 
 What it finds: a SealedSecret without a status minutes after its creation. Also one whose condition Synced is False (`no key could decrypt
-secret`, or a Secret with its name that it does not manage).
+secret`, or a Secret with its name that it does not manage), and one without a status whose last Event says so.
 
 Why it hurts: without a status Argo CD shows Progressing forever. Either no controller runs (then there is no Secret), or it runs without
 `--update-status`. After a decryption error the Secret has old data or does not exist; the error may be outdated if the key was restored later.
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule, Want
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time
@@ -57,10 +57,39 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 yield _foreign_finding(app, resource)
             else:
                 yield _outdated_finding(app, resource, message, synced) or _refused_finding(app, resource, message)
-        elif not dig(resource.live, "status"):
+        elif _is_silent(app, resource, options):
             since = es.created_at(resource)
-            if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
+            message = _event_error(app, resource)
+            if message:
+                yield (
+                    _foreign_finding(app, resource, "Event")
+                    if FOREIGN in message
+                    else _refused_finding(app, resource, message, "Event")
+                )
+            elif since is not None:
                 yield _silent_finding(app, resource, age_text(app.observed_at - since))
+
+
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """Events of SealedSecrets without a status: a controller without --update-status shows its errors there alone."""
+    for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
+        if resource.live is not None and not es.is_deleting(resource) and _is_silent(app, resource, options):
+            yield Want("events", resource.id, resource.uid)
+
+
+def _is_silent(app: App, resource: Resource, options: Options) -> bool:
+    since = es.created_at(resource)
+    old = since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes)
+    return old and condition(resource.live, "Synced") is None and not dig(resource.live, "status")
+
+
+def _event_error(app: App, resource: Resource) -> str:
+    """The error of the last unsealing by the Events; empty if it went well, or if no Event is left."""
+    tried = [e for e in app.events(resource.id, resource.uid) or () if e.reason in ("ErrUnsealFailed", "Unsealed")]
+    last = max(tried, key=lambda e: e.last or app.observed_at, default=None)
+    if last is None or last.reason == "Unsealed":
+        return ""
+    return cleaned_text(last.message).removeprefix("Failed to unseal: ")
 
 
 def _secret_in_tree(app: App, resource: Resource) -> tuple[str, bool | None]:
@@ -78,8 +107,9 @@ def _is_secret(node: Node, namespace: str, name: str) -> bool:
 
 def _silent_finding(app: App, resource: Resource, age: str) -> Finding:
     name, is_in_tree = _secret_in_tree(app, resource)
+    stays = "has no status" if resource.health.status in ("", "Healthy") else "stays Progressing"
     what = {
-        True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
+        True: f'{stays} though Secret "{name}" is there: its controller runs without --update-status',
         False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
         None: "has no status, and its Secret has no owner that would show whether a controller unsealed it",
     }[is_in_tree]
@@ -98,7 +128,7 @@ def _missing_controller(app: App) -> tuple[Follows, ...]:
     return (Follows.common(title, "sealed-secrets", app.cluster),)
 
 
-def _foreign_finding(app: App, resource: Resource) -> Finding:
+def _foreign_finding(app: App, resource: Resource, place: str = "condition Synced=False") -> Finding:
     name, _ = _secret_in_tree(app, resource)
     node = next((n for n in app.nodes if _is_secret(n, resource.namespace, name) and n.owners), None)
     owner = node.owners[0] if node is not None else None
@@ -111,7 +141,7 @@ def _foreign_finding(app: App, resource: Resource) -> Finding:
     return Finding(
         message=f"{resource.id} is not unsealed, since {why}.",
         at=Location(app.ref, resource.id),
-        evidence=(f"condition Synced=False: {FOREIGN}",),
+        evidence=(f"{place}: {FOREIGN}",),
         fixes=_advised("one-writer" if maker else "take-over", resource, maker=maker),
         explains=es.health_consequences(app, resource.id),
     )
@@ -146,7 +176,7 @@ def _outdated_finding(app: App, resource: Resource, message: str, synced: Object
     )
 
 
-def _refused_finding(app: App, resource: Resource, message: str) -> Finding:
+def _refused_finding(app: App, resource: Resource, message: str, place: str = "condition Synced=False") -> Finding:
     name, is_in_tree = _secret_in_tree(app, resource)
     loss = {
         True: f'Secret "{name}" keeps old data',
@@ -160,7 +190,7 @@ def _refused_finding(app: App, resource: Resource, message: str) -> Finding:
         message=f"{resource.id} cannot be unsealed: {said}, so {loss}.",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),
         evidence=(
-            f"condition Synced=False: {message}",
+            f"{place}: {message}",
             *(("a seal fits the name and namespace that kubeseal wrote into spec.template.metadata",) if moved else ()),
         ),
         fixes=_advised("mangled", resource, app=str(app.ref))
@@ -225,6 +255,7 @@ RULE = Rule(
     severity="warning",
     doc=__doc__,
     check=check,
+    wants=wants,
     reads=reads,
     options=Options,
     rank=Rank.CAUSE,

@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
+from argolint.edits import handover
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
@@ -159,6 +160,7 @@ def _claim_trouble(app: App, node: Node) -> Trouble | None:
     return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
 
 
+_POLICY = "PodSecurityPolicy"
 _OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
 """Reasons with another meaning in Events of a custom resource's controller."""
 
@@ -187,6 +189,8 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
             cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod or image
             said = cut(_most_specific(texts, cause) or message or text)
+            if _POLICY in text and _POLICY not in said:
+                said = f"{_POLICY}: {said}"
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
@@ -418,6 +422,9 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "command": Shell(kubectl_name(maker.id)),
                 "there": maker.live is not False,
             }
+        elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
+            topic = "missing-hook"
+            facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
         else:
             awaited = app.operation.awaited if app.operation else None
             waits = awaited is not None and awaited.reason == "healthy state of"
@@ -428,6 +435,20 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[3])}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
+    """Whether the last sync made the object as a hook: no comparison misses it, and only a sync makes it again."""
+    operation = app.operation
+    wanted = (kind, namespace, name)
+    return (
+        operation is not None
+        and operation.phase == "Succeeded"
+        and any(
+            r.get("hookType") and (text_at(r, "kind").lower(), r.get("namespace"), r.get("name")) == wanted
+            for r in operation.results
+        )
+    )
 
 
 def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
@@ -455,6 +476,8 @@ def _topic(trouble: Trouble) -> str:
 
 
 def _unknown_topic(text: str) -> str:
+    if text.startswith(_POLICY):
+        return "policy"
     if _CONSTRAINT.search(text):
         return "constraint"
     if _SECURITY.search(text):
@@ -470,7 +493,7 @@ def _unknown_topic(text: str) -> str:
 
 _LONG_LABEL = regex(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
 _CONSTRAINT = regex(
-    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount"
+    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount|: must be in the ranges: \["
 )
 """What OpenShift's constraints say; the head of their long sentence may be cut."""
 _NO_PROGRAM = regex(r"exec: .{1,300}?: (?:executable file not found|no such file or directory)")

@@ -21,6 +21,7 @@ from argolint.values.patterns import regex
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal_match
 from ._failures import classify as refusal_of
+from ._leftovers import leftover_sentence
 from ._managed import managed_namespace_facts
 from ._objects import object_named
 from ._options import compare_options_with
@@ -115,10 +116,11 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     )
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
     topics += ["remembered"] if _may_be_cached(cause, message) and not entry.name.startswith("hydrate") else []
+    left = leftover_sentence(resource.as_compared if resource else None, message) if entry.name == "refused" else ""
     return ComparisonFault(
         entry.name,
         cause,
-        entry.fact,
+        f"its server-side diff {left}" if left else entry.fact,
         pointer,
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
@@ -243,6 +245,7 @@ def _facts(
         "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
         "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
         "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
+        "with_webhooks": compare_options_with(app, "ServerSideDiff=true,IncludeMutationWebhook=true"),
         "app": str(app.ref),
         "name": app.name,
         "project": app.ref.project,

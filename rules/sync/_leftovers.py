@@ -7,6 +7,7 @@ Source: kubectl's three-way merge and server-side apply remove a field only afte
 from __future__ import annotations
 
 from argolint import MISSING, App, Fix, Json, Resource
+from argolint.comparison import writers
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
@@ -25,13 +26,32 @@ def leftover_phrase(resource: Resource | None, message: str) -> str:
     if resource is None or resource.desired is None or resource.live is None or not errors:
         return ""
     error = errors[0]
-    if error.sort == "Duplicate value":
+    if error.sort == "Duplicate value" or (
+        error.sort == "Required value" and get(resource.desired, error.pointer) is MISSING
+    ):
         return _list_with_live_items(resource, error)
     if error.sort not in ("Invalid value", "Forbidden"):
         return ""
     if get(resource.desired, error.pointer) is MISSING:
         return error.pointer if get(resource.live, error.pointer, None) else ""
     return _excluding_sibling(resource, error)
+
+
+def leftover_sentence(resource: Resource | None, message: str) -> str:
+    """What the merge keeps, and who has written it: "keeps a live item of /spec/ports that keel has written and Git lacks"; empty without a field or writer."""
+    field = leftover_phrase(resource, message)
+    above = field.removeprefix("an item of ")
+    if resource is None or resource.live is None or not field or above == field:
+        return ""
+    stated, live = maps(get(resource.desired, above, None)), maps(get(resource.live, above, None))
+    others = [
+        writer.manager
+        for place, item in enumerate(live)
+        if not any(wanted.items() <= item.items() for wanted in stated)
+        for writer in writers(resource.live, join_pointer(*split_pointer(above), str(place)))
+        if (writer.manager, writer.operation) != ("argocd-controller", "Apply")
+    ]
+    return f"keeps a live item of {above} that {others[0]} has written and Git lacks" if others else ""
 
 
 def leftover_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:

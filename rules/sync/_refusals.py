@@ -10,7 +10,7 @@ from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.relations.look_up import by_name
+from argolint.relations.look_up import own_objects
 from argolint.values import annotations_of, dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
 from argolint.values.patterns import regex
@@ -146,7 +146,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
 
 def _config_facts(app: App, webhook: str) -> Mapping[str, Json]:
     """The application's own configuration of the webhook, if cert-manager is to fill in its CA and a sync still has to ask for that."""
-    known = app.derive(by_name).get(webhook, ()) if webhook else ()
+    known = own_objects(app, webhook) if webhook else []
     own = next((k.resource for k in known if k.how == "webhook" and _asks_for_ca(k.resource)), None)
     picked = argocd_name(own.id) if own else ""
     return {"config": str(own.id) if own else "", "config_picked": Shell(picked)}

@@ -89,7 +89,8 @@ def finalizer_entry(finalizer: str, kind: str) -> Object:
     """The entry of finalizers.yaml for an object of this kind; for an unknown finalizer, a guess by the owner of its domain."""
     entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
-    return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
+    owner = finalizer.partition("/")[0] if "/" in finalizer else kind
+    return found or {"who": f"the controller of {owner}", "waits": "", "by_hand": True}
 
 
 def _finalizer_lines(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
@@ -124,7 +125,9 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(renewal_fixes(app, fleet, resource.id, made) if made else _fixes(resource, finalizers, refusal)),
+        fixes=tuple(
+            renewal_fixes(app, fleet, resource.id, made) if made else _fixes(app, resource, finalizers, refusal)
+        ),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
@@ -153,7 +156,7 @@ _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionErr
 _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
-def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
+def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
     entries = [finalizer_entry(f, resource.kind) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
@@ -175,7 +178,32 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             by_hand,
         )
         return
+    if _is_operator(resource) and not refusal:
+        yield Fix(
+            "Remove the finalizer by hand, where the operator that should is this object",
+            "live",
+            str(resource.id),
+            by_hand,
+            caveat="next time delete what it manages first, and the operator after that",
+        )
+        return
     look = entries[0].get("look")
+    gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
+    if gone and not refusal and "." in resource.group:
+        yield Fix(
+            f"Remove the finalizer by hand: {gone.id}, which may be its operator, is deleted already",
+            "live",
+            str(resource.id),
+            by_hand,
+            caveat="what the operator should have cleaned up stays behind; next time delete it last",
+        )
+        yield Fix(
+            "Or apply the operator again until the deletion is done, where it has to clean up outside of the cluster",
+            "operator",
+            str(resource.id),
+            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
+        )
+        return
     if look and not refusal:
         title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
     else:
@@ -195,6 +223,12 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
         if look
         else "what it should have cleaned up stays behind",
     )
+
+
+def _is_operator(resource: Resource) -> bool:
+    """Whether the object is the workload of an operator, whose pods go with it."""
+    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
+    return resource.kind == "Deployment" and resource.group == "apps" and named
 
 
 def _finalizer_removal(where: str, kind: str, name: str) -> Edit:

@@ -44,7 +44,9 @@ from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import age_text, items, sh
+from argolint.relations.waits import has_own_check
+from argolint.sequence.order import delete_policies, hook_phases
+from argolint.values import age_text, dig, items, sh
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -80,7 +82,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         for child in pods.watched_below(app, node):
             yield Want("events", child.id, child.uid)
         yield from related_wants(_complaint(app, fleet, node, None))
-    if node is not None and awaited.reason == "completion of hook":
+    if node is not None and awaited.reason in ("completion of hook", "deletion of"):
         yield Want("live", node.id)  # hooks are not among the managed objects
 
 
@@ -113,6 +115,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         why = f"which is {child.health.status or 'without health'} itself"
     else:
         why = _reason(app, awaited, node, trouble, None if trouble else sidecar, running=running)
+        if trouble is None and _rests_by_own_check(app, fleet, node):
+            why = why.replace("which is", "which a health check of Argo CD's settings calls", 1)
     finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar, running=running)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
@@ -200,6 +204,16 @@ def _reason(
     return f"which is {node.health.status or 'without health'}{why}"
 
 
+def _rests_by_own_check(app: App, fleet: Fleet, node: Node | None) -> bool:
+    """Whether the controller of a custom resource is up to date with it, and a health check of Argo CD's settings calls it Progressing."""
+    live = _live_object(app, node) if node else None
+    if node is None or live is None or node.health.status != "Progressing" or "." not in node.id.group:
+        return False
+    seen, generation = dig(live, "status", "observedGeneration"), dig(live, "metadata", "generation")
+    settled = isinstance(seen, int) and seen == generation
+    return settled and fleet.derive(has_own_check, node.id.group, node.id.kind)
+
+
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
     """The messages of the awaited object, its pods and their Events."""
     messages = [trouble.text] if trouble else []
@@ -211,7 +225,8 @@ def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None)
 
 def _live_object(app: App, node: Node) -> Object | None:
     resource = app.resource(node.id.key)
-    return resource.live if resource else None
+    found: Object | None = app.evidence.get(Want("live", node.id))
+    return (resource.live if resource else None) or found
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
@@ -327,10 +342,15 @@ def _cause_fixes(
         return
     if id_ is None or awaited is None:
         return
-    made = renewed_dependent(app, node.uid, _live_object(app, node)) if node else None
+    live = _live_object(app, node) if node else None
+    made = renewed_dependent(app, node.uid, live) if node else None
     if made is not None:
         yield from renewal_fixes(app, fleet, id_, made)
         return
+    if awaited.reason == "deletion of" and _is_kept_hook(live or manifest):
+        yield from advice(
+            __package__, "hook-stuck/kept", {"hook": str(id_), "keeps": id_.kind == "PersistentVolumeClaim"}, id_
+        )
     if node is not None and _hooks.is_held(app, node):
         yield from advice(__package__, "hook-stuck/held", {"hook": str(id_), "command": Shell(kubectl_name(id_))}, id_)
         return
@@ -357,14 +377,30 @@ def _cause_fixes(
             Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
         )
     else:
+        if _rests_by_own_check(app, fleet, node):
+            facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
+            yield from advice(__package__, "hook-stuck/own-check", facts)
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
         where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
         yield Fix(
-            f"Remove what stops {id_.kind} {id_.name}",
+            f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
             "live",
             str(id_),
             Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
         )
+
+
+_RUNS = frozenset({"Job", "Pod", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun"})
+
+
+def _is_kept_hook(obj: Object | None) -> bool:
+    """Whether the object is a hook that runs nothing, as a claim or a Secret, and that each sync deletes before it makes it again."""
+    return (
+        bool(hook_phases(obj))
+        and obj is not None
+        and obj.get("kind") not in _RUNS
+        and "BeforeHookCreation" in delete_policies(obj)
+    )
 
 
 def _failed_peer(app: App) -> Failed | None:

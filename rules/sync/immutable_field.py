@@ -345,10 +345,14 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
     if resource is None or resource.desired is None or not pointer or not changes:
         return
-    patch = removals(resource.desired, [c.pointer for c in changes if c.live is MISSING])
-    for change in changes:
-        if change.live is not MISSING:
-            patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
+    whole = get(resource.live, pointer, None) if pointer == "/spec/selector" else None
+    if isinstance(whole, dict):  # Git lacks its live labels, which no change shows
+        patch = set_field(resource.desired, pointer, whole)
+    else:
+        patch = removals(resource.desired, [c.pointer for c in changes if c.live is MISSING])
+        for change in changes:
+            if change.live is not MISSING:
+                patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
     yield Fix(
         f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
         "manifest",

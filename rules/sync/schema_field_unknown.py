@@ -3,8 +3,8 @@
 What it finds: a comparison or a sync that fails because a schema does not declare a field. The field is in the manifest (misspelt, or from
 another version) or in the live object (newer than Argo CD's schema). The finding names the field and the schema: that of Argo CD for built-in
 kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom kinds. Also a field of a custom resource
-that each sync sends and the API server does not keep. Also a misspelt field of a built-in kind that a sync will bring, such as `resourcez` of a
-container.
+that each sync sends and the API server does not keep, and one of a workload that no release of Kubernetes has there. Also a misspelt field of a
+built-in kind that a sync will bring, such as `resourcez` of a container.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied.
 
@@ -52,6 +52,7 @@ from argolint.values import annotations_of, below, dig, get, index_of, join_poin
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 from argolint.values.patterns import regex
+from argolint.values.schema import Fault, faults
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import failures_explained_by, resource_of
@@ -288,6 +289,45 @@ def _dropped_field_findings(app: App, resource: Resource) -> Iterator[Finding]:
                 fixes=_move_fixes(resource, found),
                 explains=(Symptom.change(resource.id, change.pointer),),
             )
+        elif settled(app, resource) and not_stored(resource, change):
+            yield from (_no_field_finding(app, resource, fault) for fault in _no_fields(resource, change.pointer))
+
+
+def _no_fields(resource: Resource, pointer: str) -> Iterator[Fault]:
+    """The fault of a field that the types of Kubernetes do not have at this place."""
+    return (f for f in faults(resource.desired or {}) if f.pointer == pointer and f.names)
+
+
+def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
+    """A field that no release has there, which an apply without validation sends in vain."""
+    *_, name = split_pointer(fault.pointer)
+    meant = next(iter(difflib.get_close_matches(name, fault.names, 1, cutoff=0.85)), "")
+    to = fault.pointer[: fault.pointer.rindex("/")] + join_pointer(meant)
+    is_free = bool(meant) and get(resource.desired, to) is MISSING
+    guess = f" ({meant!r} may be meant)" if meant else ""
+    return Finding(
+        message=f"The API server drops {fault.pointer} of {resource.id}{guess} at each sync, so {app.name} stays OutOfSync.",
+        at=Location(app.ref, resource.id, fault.pointer),
+        severity="warning",
+        confidence="likely",
+        evidence=(f"{fault.type.removeprefix('V1')} has no field of that name, and live holds none",),
+        fixes=(
+            Fix(
+                f"Rename the field to {meant}" if is_free else "Remove the field, which does nothing",
+                "manifest",
+                str(resource.id),
+                Edit(
+                    "json-patch",
+                    [{"op": "move", "from": fault.pointer, "path": to}]
+                    if is_free
+                    else removals(resource.desired, [fault.pointer]),
+                ),
+                caveat="the field takes effect then, as it was meant to" if is_free else "",
+                resource=resource.id,
+            ),
+        ),
+        explains=(Symptom.change(resource.id, fault.pointer),),
+    )
 
 
 def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
