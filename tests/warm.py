@@ -1,13 +1,11 @@
 """A process with argolint's imports, which forks for each command of a test.
 
 Such a fork is like a command of a user: a process with its own streams, folder and environment. It saves the time of a start for imports, data
-tables and patterns: the process has made a check itself. It has one thread, so a fork finds no lock held. And it saves the time that Python
-takes to free, one by one, what all modules hold: the fork ends after its exit handlers.
+tables and patterns: the process has made a check itself. It has one thread, so a fork finds no lock held.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
 import importlib
@@ -25,7 +23,7 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, NoReturn
 
 from argolint_rules.shared import messages
 
@@ -111,11 +109,7 @@ def _command(wanted: Mapping[str, Any], out: int, err: int) -> NoReturn:
     sys.argv = ["argolint", *wanted["args"]]
     from argolint.cli import main
 
-    try:
-        main()
-    except SystemExit as ended:  # what was printed is written: argolint.cli.process
-        atexit._run_exitfuncs()
-        os._exit(cast(int, ended.code))
+    main()
     raise AssertionError("main ends the process")
 
 
