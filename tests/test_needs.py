@@ -100,7 +100,7 @@ apps:
         offered.append((fix.title.partition(":")[0], fix.edit.kind, fix.caveat))
     say = "Say that it changes with the manifest only, and let force-sync work"
     assert offered == [
-        (say, "json-patch", "needs External Secrets v0.16.0 or later"),
+        ("Refresh every hour", "json-patch", "one call a key and hour"),
         ("After an upgrade of External Secrets to v0.16.0 or later", "text", ""),
         (say, "json-patch", ""),
     ]
