@@ -57,7 +57,7 @@ def _is_lacking(holder: Resource, key: str) -> bool:
     if holder.desired is None or not keys or key in keys or _is_filled(holder):
         return False
     if holder.live is None:
-        return not holder.live_known or holder.desired_known
+        return True
     removed = {c.pointer for c in (*holder.changes, *holder.pending) if c.desired is MISSING}
     return key not in _keys(holder.live) or any(f"/{field}{join_pointer(key)}" in removed for field in _FIELDS)
 
@@ -86,7 +86,7 @@ def _finding(app: App, workload: Resource, read: ReadKey, holder: Resource) -> F
 
 
 def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: list[str]) -> Iterator[Fix]:
-    value = next((mapping(holder.live, field).get(read.key) for field in _FIELDS[:1]), None)
+    value = mapping(holder.live, "data").get(read.key)
     if read.kind == "ConfigMap" and isinstance(value, str):
         edit = {"op": "add", "path": f"/data{join_pointer(read.key)}", "value": value}
         yield Fix(f'Keep key "{read.key}"', "manifest", str(holder.id), Edit("json-patch", [edit]), resource=holder.id)

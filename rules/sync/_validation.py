@@ -36,7 +36,7 @@ _ENVIRONMENT_NAME = regex(
 _LIKE_A_QUANTITY = regex(r"(?=\D*\d).{1,60}|")
 """Letters alone are zero to the decoder, and a number of a hundred digits is one."""
 _PORT_NAME = regex("(?=[0-9-]*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
-_LARGEST = 1024 * 1024
+LARGEST = 1024 * 1024
 """Bytes of a ConfigMap's data (core/v1, MaxSecretSize)."""
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -411,8 +411,8 @@ def _schedule(obj: Object) -> Iterator[Refused]:
 
 def _data(obj: Object) -> Iterator[Refused]:
     texts_of_data = [*mapping(obj, "data").values(), *mapping(obj, "binaryData").values()]
-    if sum(len(text.encode()) for text in texts_of_data if isinstance(text, str)) > _LARGEST:
-        yield Refused("", "Too long", f"must have at most {_LARGEST} bytes")
+    if sum(len(text.encode()) for text in texts_of_data if isinstance(text, str)) > LARGEST:
+        yield Refused("", "Too long", f"must have at most {LARGEST} bytes")
     for key in mapping(obj, "data"):
         if not _DATA_KEY.fullmatch(key):
             yield _invalid(

@@ -1,7 +1,7 @@
 """The last-applied annotation would exceed its limit
 
 What it finds: an object that is too large for client-side apply. Client-side apply stores the whole manifest in an annotation, and all
-annotations together have a limit of 262144 bytes. Reported for a failed sync, or in advance for a missing object of that size.
+annotations together have a limit of 262144 bytes. Reported for a failed sync, or in advance for an object of that size that is new, or that a change in the gate makes so large.
 
 Why it hurts: the API server refuses the object each time, and the sync fails. Large CRDs (Prometheus operator, Argo CD, KEDA) are the usual
 case.
@@ -28,6 +28,7 @@ from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
 from ._options import sync_option_operations, sync_options
+from ._validation import LARGEST
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"
@@ -53,8 +54,9 @@ def _will_be_too_long(app: App, resource: Resource) -> bool:
     if by_server or "Replace=true" in own | app.sync_options:
         return False
     text = state if isinstance(state, str) else json.dumps(state, separators=(",", ":"), ensure_ascii=False)
-    most = 1024 * 1024 if resource.kind in ("ConfigMap", "Secret") else None  # larger ones are refused in each way
-    return (size := len(text.encode())) > _LIMIT and not (most and size > most)
+    size = len(text.encode())
+    is_refused_anyway = resource.kind in ("ConfigMap", "Secret") and size > LARGEST
+    return size > _LIMIT and not is_refused_anyway
 
 
 def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
