@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from argolint.application.fleet import IN_CLUSTER
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
 from argolint.gate.change import GatedChange
@@ -124,6 +125,13 @@ def external_secret(name: str, store: Mapping[str, str], **spec: Any) -> Manifes
     entry = {"secretKey": "a", "remoteRef": {"key": "a"}}
     whole = {"secretStoreRef": store, "refreshInterval": "1h0m0s", "data": [entry], **spec}
     return made("ExternalSecret", name, "external-secrets.io/v1", spec=whole)
+
+
+def cart_application(**spec: Any) -> Manifest:
+    source = {"repoURL": REPO, "path": "cart", "targetRevision": "main"}
+    whole = {"project": "default", "source": source, "destination": {"server": IN_CLUSTER, "namespace": "shop"}, **spec}
+    one = made("Application", "cart", "argoproj.io/v1alpha1", spec=whole)
+    return {**one, "metadata": {"name": "cart", "namespace": "argocd"}}
 
 
 IN_MAIN = {"kind": "ClusterSecretStore", "name": "main"}
@@ -442,6 +450,15 @@ def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Pa
     verdict = run(Case({"apps/project.yaml": [project("cart")]}, base=base, more=of_helm), tmp_path)
     refused = {f.at.app.name for f in verdict.new if (f.rule, f.cause) == ("invalid-spec", "destination")}
     assert refused == {"admin", "apps", "cart", "web"}
+
+
+def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> None:
+    wrong = cart_application(syncPolicy={"automatd": {}, "syncOptions": {"CreateNamespace": True}})
+    verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
+    assert sorted((f.rule, f.at.app.name, f.at.pointer) for f in verdict.new if f.severity == "error") == [
+        ("schema-field-unknown", "apps", "/spec/syncPolicy/automatd"),
+        ("sync-failed", "apps", "/spec/syncPolicy/syncOptions"),
+    ]
 
 
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:

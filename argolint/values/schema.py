@@ -1,6 +1,6 @@
-"""Checks whether the API server can parse a manifest, by the fields of Kubernetes' own types; admission and quotas are not checked.
+"""Checks whether the API server can parse a manifest, by the fields of Kubernetes' and Argo CD's own types; admission and quotas are not checked.
 
-The types are those of one release (kubernetes_types.yaml). Sources: the OpenAPI of Kubernetes; k8s.io/apimachinery pkg/util/intstr,
+The types are those of one release each (kubernetes_types.yaml, argocd_types.yaml). Sources: the OpenAPI of Kubernetes; k8s.io/apimachinery pkg/util/intstr,
 pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (enumerated values).
 """
 
@@ -44,13 +44,15 @@ def known(obj: Object) -> bool:
 class Fault:
     """A place that the API server cannot parse, and the fault: a clause that follows the pointer.
 
-    `names`: the known fields, if the field is unknown; `type`: the type that has them, or that the value must have.
+    `names`: the known fields, if the field is unknown; `type`: the type that has them, or that the value must have; `choices`: the values
+    of which the text is none.
     """
 
     pointer: str
     says: str
     type: str = ""
     names: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.pointer} {self.says}"
@@ -65,19 +67,25 @@ def faults(obj: Object) -> Iterator[Fault]:
 
 def api_of_kind(kind: str) -> str:
     """The apiVersion under which Kubernetes serves this kind of its own; empty where that is not known here."""
-    kinds = load(__package__, "kubernetes_types.yaml")["kinds"]
+    kinds = _known("kinds")
     return next((str(of).rpartition(" ")[0] for of in kinds if str(of).rpartition(" ")[2] == kind), "")
 
 
+@cache
+def _known(part: str) -> Mapping[str, str]:
+    files = ("kubernetes_types.yaml", "argocd_types.yaml")
+    return {key: text for file in files for key, text in load(__package__, file)[part].items()}
+
+
 def _root(obj: Object) -> str | None:
-    found = load(__package__, "kubernetes_types.yaml")["kinds"].get(f"{obj.get('apiVersion')} {obj.get('kind')}")
+    found = _known("kinds").get(f"{obj.get('apiVersion')} {obj.get('kind')}")
     return str(found) if found else None
 
 
 @cache
 def _fields(type_: str) -> Mapping[str, tuple[str, bool]] | None:
     """Name to type and whether it is required; None for an unknown type, which may have any content."""
-    text = load(__package__, "kubernetes_types.yaml")["types"].get(type_)
+    text = _known("types").get(type_)
     parts = [match for word in str(text).split() if (match := _POINTED.fullmatch(word))] if text else None
     return None if parts is None else {m[1]: (m[3], bool(m[2])) for m in parts}
 
@@ -87,7 +95,7 @@ def _of_type(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Faul
         return
     if type_.startswith("["):
         if not isinstance(value, list):
-            yield Fault(pointer, "is no list")
+            yield Fault(pointer, "is no list", "list")
             return
         for index, item in enumerate(value):
             yield from _of_type(item, type_[1:-1], f"{pointer}/{index}", depth + 1)
@@ -108,14 +116,14 @@ _SIMPLE: Mapping[str, tuple[type, ...]] = {
 
 def _of_map(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fault]:
     if not isinstance(value, dict):
-        yield Fault(pointer, "is no map")
+        yield Fault(pointer, "is no map", "map")
         return
     amounts = pointer.rpartition("/")[2] in _QUANTITIES
     for key, held in value.items():
         place = pointer + join_pointer(key)
         if amounts:
             if amount(held) is None:
-                yield Fault(place, "is no quantity")
+                yield Fault(place, "is no quantity", "quantity")
         else:
             yield from _of_type(held, type_, place, depth + 1)
 
@@ -125,7 +133,7 @@ def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fa
     if fields is None:
         return
     if not isinstance(value, dict):
-        yield Fault(pointer, "is no map")
+        yield Fault(pointer, "is no map", "map")
         return
     for name, held in value.items():
         place = pointer + join_pointer(name)
@@ -134,8 +142,8 @@ def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fa
             continue
         yield from _of_type(held, fields[name][0], place, depth + 1)
         choice = _ONE_OF.get((type_, name))
-        if choice and isinstance(held, str) and held not in choice:
-            yield Fault(place, f"is not one of {', '.join(choice)}")
+        if choice and isinstance(held, str) and held and held not in choice:  # an empty one is filled in
+            yield Fault(place, f"is not one of {', '.join(choice)}", choices=choice)
     for name, (_, required) in fields.items():
         if required and value.get(name) is None:
             yield Fault(pointer + join_pointer(name), "is missing")

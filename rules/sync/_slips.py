@@ -36,7 +36,7 @@ def mistyped_values(resource: Resource) -> Iterator[schema.Fault]:
     places = [change.pointer for change in resource.pending]
     brought = resource.desired if resource.live is None or places else None
     for fault in islice(schema.faults(brought), _MOST) if brought else ():
-        plain = fault.type in ("string", "integer", "boolean") and not fault.names
+        plain = fault.type in ("string", "integer", "boolean", "list", "map") and not fault.names
         if plain and (resource.live is None or any(below(fault.pointer, place) for place in places)):
             yield fault
 

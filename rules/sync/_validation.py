@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from argolint import App, Json, Object, Resource
 from argolint.redaction import excerpt
-from argolint.values import below, dig, get, items, join_pointer, mapping, maps, split_pointer, text_at, texts
+from argolint.values import below, dig, get, items, join_pointer, mapping, maps, schema, split_pointer, text_at, texts
 from argolint.values.kubernetes import api_of, containers, is_custom, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
@@ -38,7 +38,6 @@ _LIKE_A_QUANTITY = regex(r"(?=\D*\d).{1,60}|")
 _PORT_NAME = regex("(?=[0-9-]*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 LARGEST = 1024 * 1024
 """Bytes of a ConfigMap's data (core/v1, MaxSecretSize)."""
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _TEMPLATED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 
@@ -98,6 +97,12 @@ def _refused(obj: Object, live: Object | None) -> Iterator[Refused]:
     kind = str(obj.get("kind"))
     yield from _name(obj, kind)
     yield from _labels(labels_at(dig(obj, "metadata")), "/metadata/labels")
+    for fault in schema.faults(obj):
+        value = get(obj, fault.pointer, None)
+        if fault.choices:
+            yield _unsupported(fault.pointer, value, fault.choices)
+        elif fault.type == "quantity" and value is not None and _LIKE_A_QUANTITY.fullmatch(str(value)):
+            yield _invalid(fault.pointer, value, _NO_QUANTITY)
     for check in _CHECKS.get(kind, ()):
         yield from check(obj)
     if kind == "PersistentVolumeClaim" and live is not None:
@@ -219,7 +224,7 @@ def _pod(obj: Object) -> Iterator[Refused]:
 def _restart_policy(obj: Object, at: str, spec: Object) -> Iterator[Refused]:
     policy, kind = text_at(spec, "restartPolicy"), obj.get("kind")
     if kind in _TEMPLATED and policy not in ("", "Always"):
-        yield Refused(at, "Unsupported value", f'"{policy}": supported values: "Always"')
+        yield _unsupported(at, policy, ("Always",))
     elif kind in ("Job", "CronJob") and policy in ("", "Always"):
         yield Refused(at, "Required value", 'valid values: "OnFailure", "Never"')
 
@@ -234,7 +239,6 @@ def _container(at: str, container: Object, mountable: set[str], *, on_host: bool
         yield _invalid(f"{at}/name", name, _RFC_1123_LABEL)
     if not text_at(container, "image"):
         yield Refused(f"{at}/image", "Required value")
-    yield from _one_of(f"{at}/imagePullPolicy", container, "Always", "IfNotPresent", "Never")
     yield from _resources(f"{at}/resources", mapping(container, "resources"))
     yield from _environment(f"{at}/env", items(container, "env"))
     for number, mount in enumerate(maps(container, "volumeMounts")):
@@ -253,10 +257,6 @@ def _container(at: str, container: Object, mountable: set[str], *, on_host: bool
 
 def _resources(at: str, resources: Mapping[str, Json]) -> Iterator[Refused]:
     limits = mapping(resources, "limits")
-    for part in ("limits", "requests"):
-        for name, value in mapping(resources, part).items():
-            if value is not None and amount(value) is None and _LIKE_A_QUANTITY.fullmatch(str(value)):
-                yield _invalid(f"{at}/{part}{join_pointer(name)}", value, _NO_QUANTITY)
     for name, value in mapping(resources, "requests").items():
         asked, most = amount(value), amount(limits.get(name))
         if asked is not None and most is not None and asked > most:
@@ -323,7 +323,6 @@ def _container_ports(at: str, ports: Sequence[Object], *, on_host: bool) -> Iter
             yield Refused(f"{at}/{number}/containerPort", "Required value")
         elif isinstance(value, int) and not 0 < value < 65536:
             yield _invalid(f"{at}/{number}/containerPort", value, "must be between 1 and 65535, inclusive")
-        yield from _one_of(f"{at}/{number}/protocol", port, *_PROTOCOLS)
         host = port.get("hostPort")
         if on_host and isinstance(host, int) and host and host != value:
             yield _invalid(f"{at}/{number}/hostPort", host, "must match `containerPort` when `hostNetwork` is true")
@@ -361,7 +360,6 @@ def _budget(obj: Object) -> Iterator[Refused]:
 def _service(obj: Object) -> Iterator[Refused]:
     spec, ports = mapping(obj, "spec"), maps(obj, "spec", "ports")
     kind = text_at(spec, "type") or "ClusterIP"
-    yield from _one_of("/spec/type", spec, "ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
     if kind == "ExternalName":
         if not text_at(spec, "externalName"):
             yield Refused("/spec/externalName", "Required value")
@@ -371,7 +369,6 @@ def _service(obj: Object) -> Iterator[Refused]:
     for number, port in enumerate(ports):
         if len(ports) > 1 and not text_at(port, "name"):
             yield Refused(f"/spec/ports/{number}/name", "Required value")
-        yield from _one_of(f"/spec/ports/{number}/protocol", port, *_PROTOCOLS)
         if kind == "ClusterIP" and port.get("nodePort"):
             yield Refused(f"/spec/ports/{number}/nodePort", "Forbidden", "may not be used when `type` is 'ClusterIP'")
 
@@ -383,7 +380,6 @@ def _ingress(obj: Object) -> Iterator[Refused]:
             yield _invalid(f"{at}/host", host, _RFC_1123)
         for place, path in enumerate(maps(rule, "http", "paths")):
             sort, given = text_at(path, "pathType"), text_at(path, "path")
-            yield from _one_of(f"{at}/http/paths/{place}/pathType", path, "Exact", "ImplementationSpecific", "Prefix")
             if not sort:
                 yield Refused(f"{at}/http/paths/{place}/pathType", "Required value", "pathType must be specified")
             elif sort in ("Exact", "Prefix") and not given.startswith("/"):
@@ -422,10 +418,10 @@ def _data(obj: Object) -> Iterator[Refused]:
             )
 
 
-def _claim_size(obj: Object) -> Iterator[Refused]:
-    yield from _resources("/spec/resources", mapping(obj, "spec", "resources"))
+def _claim_modes(obj: Object) -> Iterator[Refused]:
     for mode in texts(obj, "spec", "accessModes"):
-        yield from _one_of("/spec/accessModes", {"accessModes": mode}, *_ACCESS_MODES)
+        if mode not in _ACCESS_MODES:
+            yield _unsupported("/spec/accessModes", mode, _ACCESS_MODES)
 
 
 def _shrunk(obj: Object, live: Object) -> Iterator[Refused]:
@@ -437,12 +433,9 @@ def _shrunk(obj: Object, live: Object) -> Iterator[Refused]:
         yield Refused("/spec/resources/requests/storage", "Forbidden", detail)
 
 
-def _one_of(at: str, holder: Mapping[str, Json], *values: str) -> Iterator[Refused]:
-    """A text that is none of the values; `at` ends with the key of the holder."""
-    value = text_at(holder, at.rpartition("/")[2])
-    if value and value not in values:
-        known = ", ".join(f'"{one}"' for one in values)
-        yield Refused(at, "Unsupported value", f'"{value}": supported values: {known}')
+def _unsupported(at: str, value: Json, choices: Sequence[str]) -> Refused:
+    known = ", ".join(f'"{one}"' for one in sorted(choices))
+    return Refused(at, "Unsupported value", f'"{value}": supported values: {known}')
 
 
 _Check = Callable[[Object], Iterator[Refused]]
@@ -457,7 +450,7 @@ _CHECKS: Mapping[str, tuple[_Check, ...]] = {
     "Ingress": (_ingress,),
     "ClusterRoleBinding": (_subjects,),
     "ConfigMap": (_data,),
-    "PersistentVolumeClaim": (_claim_size,),
+    "PersistentVolumeClaim": (_claim_modes,),
 }
 
 

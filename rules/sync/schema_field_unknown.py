@@ -118,7 +118,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif pruned := _dropped_changes(app, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
     for resource in () if has_paths else app.resources:
-        if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
+        is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
+        if is_known and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource))
 
 

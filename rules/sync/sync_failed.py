@@ -128,7 +128,7 @@ def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
 
 
 _DIGITS = 10
-_API_TYPES = {"string": "a text", "integer": "a whole number", "boolean": "a boolean"}
+_API_TYPES = {"string": "a text", "integer": "a whole number", "boolean": "a boolean", "list": "a list", "map": "a map"}
 _JSON_TYPES = {
     "str": "a text",
     "int": "a number",
