@@ -28,6 +28,7 @@ from argolint.comparison.compare import (
     syncs_server_side,
 )
 from argolint.comparison.ignore import IgnoreRule, KnownTypes
+from argolint.comparison.managed_fields import writers
 from argolint.comparison.scheme import defaulted
 from argolint.model import Object
 from tests.conftest import PHASES, recording
@@ -332,6 +333,23 @@ class TestServerSideApply:
         )
         desired = manifest("Gateway", {"spec": {"listeners": [{"name": "http", "port": 81}]}}, live["apiVersion"])
         assert compare(live, desired, strategy=Strategy.STRUCTURED).pointers == ("/spec/listeners/0/port",)
+
+    def test_a_port_without_a_protocol_is_the_one_of_tcp(self) -> None:
+        ports: dict[str, Any] = {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
+        fields = {"f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:ports": ports}}}}}}
+        both = [{"containerPort": 80, "protocol": "UDP"}, {"containerPort": 80, "protocol": "TCP"}]
+        live = deployment({}, {"ports": both}, managedFields=[owned(fields)])
+        desired = deployment({}, {"ports": [{"containerPort": 80}]})
+        assert not compare(live, desired, strategy=Strategy.STRUCTURED).modified
+
+    def test_who_wrote_before_the_tracking_of_managers_comes_last(self) -> None:
+        fields: dict[str, Any] = {"f:spec": {"f:paused": {}}}
+        entries = [
+            {**owned(fields, manager, "Update"), "time": f"2026-01-0{day}T10:00:00Z"}
+            for manager, day in (("before-first-apply", 3), ("kubectl-edit", 1), ("operator", 2))
+        ]
+        live = deployment({"paused": True}, managedFields=entries)
+        assert [w.manager for w in writers(live, "/spec/paused")] == ["operator", "kubectl-edit", "before-first-apply"]
 
 
 class TestStrategy:

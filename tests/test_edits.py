@@ -24,7 +24,9 @@ from argolint.edits import (
     set_field,
     sync_option,
 )
+from argolint.fixes.compose import fitted_operations
 from argolint.plugins import load_rules
+from argolint.sources.yaml_text import EditError, Operation
 from tests.conftest import PROFILE
 
 FIXTURES = Path(__file__).parent / "rules"
@@ -242,3 +244,24 @@ def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
         "nondeterministic-secret",
         "crd-default",
     }
+
+
+@pytest.mark.parametrize(
+    ("operation", "data", "why"),
+    [
+        ({"op": "add", "path": "/a/b", "value": 2}, {"a": {}}, ""),
+        ({"op": "add", "path": "/a/b", "value": 2}, {"a": {"b": 1}}, ""),
+        ({"op": "add", "path": "/a/b", "value": 2}, {"a": {"b": 3}}, "already has a value at /a/b"),
+        ({"op": "add", "path": "/c/b", "value": 2}, {"a": {}}, "has nothing at /c"),
+        ({"op": "replace", "path": "/a/b", "value": 2}, {"a": {"b": 3}}, "has another value at /a/b"),
+        ({"op": "remove", "path": "/a/b"}, {"a": {}}, "has no /a/b"),
+        ({"op": "remove", "path": "/l/0/v"}, {"l": [{"name": "y", "v": 1}]}, "the item at /l/0 is another one"),
+    ],
+)
+def test_a_fix_fits_a_file_that_has_what_argo_cd_rendered(operation: Operation, data: Any, why: str) -> None:
+    rendered = {"a": {"b": 1}, "l": [{"name": "x", "v": 1}]}
+    if not why:
+        assert list(fitted_operations([operation], data, rendered)) == [operation]
+        return
+    with pytest.raises(EditError, match=why):
+        list(fitted_operations([operation], data, rendered))

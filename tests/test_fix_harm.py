@@ -10,6 +10,8 @@ import pytest
 
 from argolint import Edit, Fix, testing
 from argolint.comparison import TRACKING_ID
+from argolint.fixes.allowed import split
+from argolint.fixes.site import Choice
 from argolint.plugins import load_rules
 from argolint.proof.effects import declared_effects
 from argolint.proof.verify import unreplayed_fix
@@ -567,3 +569,23 @@ def test_who_writes_a_failure_policy_that_refuses_is_warned_of_refused_syncs() -
     opening = caveats("Fail", "Ignore")
     assert opening
     assert not any("refuse" in caveat for caveat in opening)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "held"),
+    [
+        ((), (), 0),
+        (("kubectl get ns",), (), 1),
+        (("kubectl get ns",), ("all",), 1),
+        (("kubectl get ns",), ("0123456",), 0),
+    ],
+)
+def test_a_fix_that_needs_a_step_first_is_written_only_when_its_finding_is_named(
+    before: tuple[str, ...], words: tuple[str, ...], held: int
+) -> None:
+    fix = report.ReportedFix(
+        "Do it", "manifest", "web", report.ReportedEdit("json-patch", []), verified=True, before=before
+    )
+    app = report.ReportedApp("", "argocd", "web", "default")
+    finding = report.ReportedFinding("r", "drift", "error", "proven", app, "It is so.", "", "0123456789")
+    assert len(split([Choice(finding, fix, 1)], words)[0]) == held

@@ -100,9 +100,13 @@ def test_what_is_in_the_way_of_one_application_is_the_reason(reader: dict[str, A
     assert (fix.verified, fix.unverified) == (None, why)
 
 
-def test_an_application_is_not_emptied() -> None:
+@pytest.mark.parametrize(
+    "rest", [[], [{"hook": True, "live": {**CONFIG, "metadata": {"name": "h", "namespace": "shop"}}}]]
+)
+def test_an_application_is_not_emptied(rest: list[dict[str, Any]]) -> None:
+    """Hooks are no objects that automated sync counts."""
     data = two()
-    data["apps"][1]["resources"] = data["apps"][1]["resources"][:1]
+    data["apps"][1]["resources"] = [*data["apps"][1]["resources"][:1], *rest]
     fix = first(data)
     assert (fix.verified, fix.unverified) == (
         None,

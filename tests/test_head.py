@@ -166,6 +166,15 @@ def test_values_of_secrets_are_never_compared() -> None:
     assert not delta(rendered(base, application(), fleet()), made)
 
 
+def test_a_key_that_leaves_a_secret_is_not_desired_and_the_others_keep_the_masks_of_their_pair() -> None:
+    held, wanted = ({"a": MASKED + "+" * extra, "b": MASKED} for extra in (0, 1))
+    both = [obj("Secret", "s", namespace="prod", data=data) for data in (held, wanted)]
+    head = obj("Secret", "s", namespace="prod", data={"a": MASKED})
+    (after_it,) = after(application((both[1], live(both[0]))), [both[1]], [head]).resources
+    assert dig(after_it.desired, "data") == {"a": MASKED + "+"}
+    assert "/data/b" in {change.pointer for change in (*after_it.changes, *after_it.pending)}
+
+
 def test_what_waits_for_its_sync_is_no_difference() -> None:
     base, head = deployment(image="web:1"), deployment(image="web:2")
     app = after(application((base, live(base))), [base], [head])

@@ -14,7 +14,17 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from argolint.model import MISSING
-from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
+from argolint.redaction import (
+    HIDDEN,
+    PRINTED,
+    excerpt,
+    in_name,
+    in_place,
+    in_places,
+    is_hidden,
+    show,
+    without_secrets,
+)
 from argolint.redaction.names import is_secret, looks_random, sort_of
 from argolint.values.knowledge import parse
 from tests.conftest import ROOT
@@ -583,3 +593,10 @@ def test_one_password_and_several_are_two_sorts() -> None:
 def test_a_word_of_small_letters_needs_four_digits_to_look_drawn() -> None:
     assert looks_random("qwxzkvbnmtrplkjhgfds7391")
     assert not looks_random("qwxzkvbnmtrplkjhgfdsa739")
+
+
+def test_lists_of_two_lengths_are_masked_each_by_itself() -> None:
+    both = {"args": ["--password=Tr0ub4dor&3", "--depth=7"]}, {"args": ["--depth=7"]}
+    printed = in_places("/args", *((side["args"], side) for side in both))
+    assert printed[1] == ["--depth=7"]
+    assert "Tr0ub4dor" not in str(printed)

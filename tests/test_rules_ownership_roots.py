@@ -25,3 +25,10 @@ RULES = list(load_rules().values())
 def test_the_root_alone_answers(fixture: str, rules: set[str]) -> None:
     found = testing.check(testing.load_fixture(FIXTURES / fixture), RULES)
     assert {f.rule for f in found.findings if f.severity != "info"} == rules
+
+
+def test_a_name_that_fits_label_tracking_leaves_room_for_the_namespace() -> None:
+    fixture = "tracking-label-too-long/bad-namespace-counts.yaml"
+    found = testing.check(testing.load_fixture(FIXTURES / fixture), RULES).findings
+    (long,) = [finding for finding in found if finding.rule == "tracking-label-too-long"]
+    assert long.fixes[1].edit.content == "at most 47 characters for metadata.name\n"

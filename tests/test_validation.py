@@ -97,6 +97,7 @@ def test_a_custom_kind_of_the_same_name_is_left_alone() -> None:
         ("1GB", "1G"),
         ("1 gib", "1Gi"),
         ("512mb", "512M"),
+        ("64 kib", "64Ki"),
         ("1K", "1k"),
         ("100 m", "100m"),
         ("500mcpu", ""),
@@ -106,3 +107,22 @@ def test_a_custom_kind_of_the_same_name_is_left_alone() -> None:
 def test_a_unit_is_corrected_where_one_is_meant(written: str, meant: str) -> None:
     operations = quantity_operations(claim(written))
     assert [step["value"] for step in operations] == ([meant] if meant else [])
+
+
+def test_a_quantity_without_a_plain_unit_leaves_all_of_them_to_a_person() -> None:
+    container = {"name": "main", "image": "web:1", "resources": {"limits": {"memory": "1GB", "cpu": "2core"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}
+    assert quantity_operations(pod) == []
+
+
+def test_a_headless_service_needs_no_ports() -> None:
+    bare: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    assert refusal({**bare, "spec": {"selector": {"app": "web"}}})[0] == "/spec/ports"
+    assert refusal({**bare, "spec": {"selector": {"app": "web"}, "clusterIP": "None"}}) == ("", "")
+
+
+def test_a_change_to_one_of_two_fields_is_held_against_both() -> None:
+    spec = {"minAvailable": 1, "maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": spec}
+    assert refusal(budget, budget, "/spec/maxUnavailable")[0] == "/spec"
+    assert refusal(budget, budget, "/metadata/labels") == ("", "")

@@ -118,7 +118,8 @@ def _refused_custom(app: App, obj: Object) -> Iterator[Refused]:
         list(islice(_misfits(obj.get("spec"), dig(schema, "properties", "spec"), "/spec"), 20)) for schema in schemas
     ]
     if found:
-        yield from (one for one in found[0] if all(one in others for others in found[1:]))
+        others = [{(one.pointer, one.sort) for one in each} for each in found[1:]]  # their known values may differ
+        yield from (one for one in found[0] if all((one.pointer, one.sort) in each for each in others))
 
 
 def _misfits(value: Json, schema: Json, at: str) -> Iterator[Refused]:
