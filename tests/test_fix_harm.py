@@ -589,3 +589,9 @@ def test_a_fix_that_needs_a_step_first_is_written_only_when_its_finding_is_named
     app = report.ReportedApp("", "argocd", "web", "default")
     finding = report.ReportedFinding("r", "drift", "error", "proven", app, "It is so.", "", "0123456789")
     assert len(split([Choice(finding, fix, 1)], words)[0]) == held
+
+
+@pytest.mark.parametrize(("operation", "effects"), [("add", {"deletes"}), ("remove", set())])
+def test_automated_pruning_that_a_fix_switches_on_is_told(operation: str, effects: set[str]) -> None:
+    patch = [{"op": operation, "path": "/spec/syncPolicy/automated/prune", "value": True}]
+    assert declared_effects(Fix("Prune", "application", "web", Edit("json-patch", patch))) == effects

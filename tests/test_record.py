@@ -323,6 +323,7 @@ def test_a_text_agrees_with_its_masked_form_and_with_no_other() -> None:
     assert agrees(masked, "a: 1\npassword: hunter2\nb: 2\ntoken: t\n")
     assert not agrees(masked, "a: 1\npassword: hunter2\nb: 3\ntoken: t\n")
     assert not agrees(masked, "a: 1\npassword: \nb: 2\ntoken: t\n"[:-3])
+    assert not agrees(masked, "a: 1\npassword: \nb: 2\ntoken: t\n"), "no mask stands for nothing"
     assert agrees(mask("x", b""), "anything")
     assert not agrees(mask("x", b""), "")
     assert agrees("same", "same")
