@@ -1,18 +1,10 @@
 #!/bin/sh
 # Writes rules/drift/kubernetes_defaults.yaml from Kubernetes' own defaulting functions. usage: scripts/kubernetes_defaults.sh [VERSION]
-# Needs Go and its module proxy; the staging modules (k8s.io/api and the like) have the version v0.X.Y of v1.X.Y.
+# Needs what kubernetes_program.sh needs.
 set -eu
 version=${1:-v1.34.1}
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cp "$here/kubernetes_defaults/main.go" "$work"
-cd "$work"
-go mod init defaults >/dev/null 2>&1
-go mod edit -require "k8s.io/kubernetes@$version"
-source=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
-sed -n 's#^[[:space:]]*\(k8s.io/[a-z-]*\) => ./staging/.*#\1#p' "$source/go.mod" | while read -r module; do
-    go mod edit -replace "$module=$module@v0.${version#v1.}"
-done
-go mod tidy >/dev/null 2>&1
-go run . "$version" >"$here/../rules/drift/kubernetes_defaults.yaml"
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+sh "$here/kubernetes_program.sh" "$here/kubernetes_defaults" "$version" "$built/defaults"
+"$built/defaults" "$version" >"$here/../rules/drift/kubernetes_defaults.yaml"

@@ -84,9 +84,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
     """A finding for what the API server will refuse in the object, if this rule answers its message."""
     refusals = coming_refusals(app, resource)
+    if not refusals:
+        return
     message = server_message(resource, refusals)
     rule, cause = classify(message)
-    if refusals and rule == RULE.id:
+    if rule == RULE.id:
         first, known = refusals[0], refusal_match(message)
         says = f"the API server refuses {first.pointer} ({shortened(first.reason, _REASON)})"
         if known and known.entry.knows == "cause":
