@@ -299,14 +299,15 @@ def _later_change(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_NO_KEY = regex(
+NO_KEY = regex(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:([^/\s]{1,63})/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
+"""The kubelet's words for a key that an object lacks: key, kind, perhaps the namespace, and name."""
 
 
 def _later_key(complaint: Complaint) -> Iterator[Explained]:
     """Pods lack a key of a Secret or ConfigMap that Git holds there, and that the sync writes only after them."""
-    found, own = complaint.first(_NO_KEY), complaint.place
+    found, own = complaint.first(NO_KEY), complaint.place
     if found is None:
         return
     key, sort, namespace, name = found.groups()

@@ -14,6 +14,7 @@ from argolint.edits import handover
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
+from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps, number_at, text_at
 from argolint.values.knowledge import dump
@@ -30,9 +31,6 @@ _NODE_STATE = regex(r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.c
 _CONTROL_PLANE = "node-role.kubernetes.io/"
 ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([^"]+)" not found', re.IGNORECASE)
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
-_ABSENT_KEY = regex(
-    r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
-)
 _SECURITY = regex(r"violates PodSecurity|unable to validate against any security context constraint", re.IGNORECASE)
 _INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
@@ -410,7 +408,7 @@ def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Dec
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
     absent = ABSENT.search(trouble.text)
-    keyless = _ABSENT_KEY.search(trouble.text)
+    keyless = NO_KEY.search(trouble.text)
     topic = _topic(trouble)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
     if absent:
@@ -432,8 +430,8 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             facts |= {"unseen": waits and app.evidence.get(Want("manifests")) is None}
     elif keyless:
         topic = "missing-key"
-        facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
-        facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[3])}
+        facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
+        facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
     return advice(__package__, f"pods/{topic}", facts, id_)
 
 

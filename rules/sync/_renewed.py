@@ -32,11 +32,16 @@ def renewal_fixes(app: App, fleet: Fleet, owner: ResourceId, made: Node) -> Iter
         )
     where = f"-n {sh(owner.namespace)} " if owner.namespace else ""
     kind = f"{owner.kind.lower()}.{owner.group}" if owner.group else owner.kind.lower()
-    patch = '{"metadata":{"finalizers":null}}'
     yield Fix(
         f"End this deletion: take {FOREGROUND} off {owner.kind} {owner.name}",
         "live",
         str(owner),
-        Edit("command", f"kubectl {where}patch {sh(kind)} {sh(owner.name)} --type=merge -p '{patch}'"),
+        finalizer_removal(where, kind, owner.name),
         caveat=f"the garbage collector then deletes {made.id.kind} {made.id.name} in the background",
     )
+
+
+def finalizer_removal(where: str, kind: str, name: str) -> Edit:
+    """The command that removes the finalizers. `where`: kubectl's option for the namespace with a space at its end, or empty."""
+    patch = '{"metadata":{"finalizers":null}}'
+    return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")

@@ -43,7 +43,7 @@ from argolint.values import age_text, dig, enumerated, items, maps, parse_time, 
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
-from ._renewed import renewal_fixes, renewed_dependent
+from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: s
             Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
-    by_hand = _finalizer_removal(where, kind, resource.name)
+    by_hand = finalizer_removal(where, kind, resource.name)
     if all(e.get("left") for e in entries):
         yield Fix(
             f"Remove the finalizer by hand, which {entries[0]['who']} has left behind",
@@ -231,12 +231,6 @@ def _is_operator(resource: Resource) -> bool:
     return resource.kind == "Deployment" and resource.group == "apps" and named
 
 
-def _finalizer_removal(where: str, kind: str, name: str) -> Edit:
-    """The command that removes the finalizers. `where`: kubectl's option for the namespace with a space at its end, or empty."""
-    patch = '{"metadata":{"finalizers":null}}'
-    return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
-
-
 def _application_finding(app: App, deleted: list[Resource], since: datetime) -> Finding:
     errors = [c for c in app.conditions if c.type == "DeletionError"]
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
@@ -264,7 +258,7 @@ def _application_finding(app: App, deleted: list[Resource], since: datetime) -> 
                 "Or delete the Application alone and leave its objects",
                 "live",
                 f"Application {app.ref}",
-                _finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
+                finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
                 caveat="its objects stay in the cluster, owned by no one",
             ),
         ),
