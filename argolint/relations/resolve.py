@@ -37,7 +37,7 @@ from argolint.relations.source import (
     unexpanded_template,
 )
 from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
-from argolint.relations.taken import missing_service, taken_object
+from argolint.relations.taken import missing_service, secret_of_another, taken_object
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
@@ -50,6 +50,7 @@ _FINDERS: tuple[Finder, ...] = (
     credentials_elsewhere,
     container_of_target,
     taken_object,
+    secret_of_another,
     missing_service,
     refused_value,
     unknown_field,

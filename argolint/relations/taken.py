@@ -11,6 +11,7 @@ from argolint.model import ResourceId
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned_objects
+from argolint.relations.makers import made_secrets
 from argolint.values.patterns import regex
 
 _ALREADY = regex(
@@ -47,6 +48,37 @@ def missing_service(complaint: Complaint) -> Iterator[Explained]:
         evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
         fixes=advice(__package__, "owner-ill/gone-service", facts, complaint.id),
         likely=True,
+    )
+
+
+_ISSUED_FOR = regex(r'[Ss]ecret was issued for "(?P<name>[a-z0-9.-]{1,253})"')
+
+
+def secret_of_another(complaint: Complaint) -> Iterator[Explained]:
+    """cert-manager finds the certificate of another Certificate in the Secret: both name it, and each is issued again after the other."""
+    found, app, id_ = complaint.first(_ISSUED_FOR), complaint.app, complaint.id
+    secret = next(iter(made_secrets(complaint.manifest or {})), "")
+    if found is None or id_ is None or not secret or found["name"] == id_.name:
+        return
+    other = ResourceId(id_.group, id_.kind, id_.namespace, found["name"], id_.version, id_.cluster)
+    here = app.resource(other.key)
+    owner = next(iter(complaint.fleet.owners(other.key)), None)
+    if owner is None or (here is not None and secret not in made_secrets(here.any)):
+        return  # a former Certificate: the next issuance ends it
+    of_app = "" if owner == app.ref else f" of Application {owner}"
+    new = id_.name if id_.name != secret else f"{id_.name}-tls"
+    patch = [{"op": "replace", "path": "/spec/secretName", "value": new}]
+    yield Explained(
+        "denied-by",
+        owner,
+        other,
+        f'{id_} and {other}{of_app} both write Secret "{secret}", so each is issued again after the other.',
+        evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+        fixes=advice(
+            __package__, "denied-by/secret", {"object": str(id_), "secret": secret, "new": new, "patch": patch}, id_
+        ),
+        pointer="/spec/secretName",
+        likely=here is None,
     )
 
 

@@ -22,8 +22,9 @@ from collections.abc import Iterator
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
+from argolint.relations.child import reports_fault
 from argolint.relations.makers import maker_of
-from argolint.values import age_text, enumerated
+from argolint.values import age_text, enumerated, maps, text_at
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -102,8 +103,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     pods = [n for n in nodes if n.id.kind == "Pod"]
     subject = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
+    unmade = _unmade_secret(app, fleet, resource, trouble)
     finding = Finding(
-        message=f"{resource.id if resource.kind == 'Pod' else subject} {_reason_text(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
+        message=f"{resource.id if resource.kind == 'Pod' else subject} {unmade or _reason_text(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
@@ -190,6 +192,19 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
     elif trouble.cause == "quota" and quota:
         title = f"ResourceQuota {resource.namespace}/{quota.group(1)} of cluster {app.cluster} is used up."
         yield Follows.common(title, "quota", app.cluster, resource.namespace, quota.group(1))
+
+
+def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> str:
+    """Why the maker of the missing Secret does not make it, where Argo CD has no health check that shows it; else empty."""
+    for name in _NO_SECRET.findall(trouble.text)[:1]:
+        maker = maker_of(app, fleet, resource.namespace, name)
+        made = app.resource(maker.id.key) if maker else None
+        if made is None or made.health.status not in ("", "Healthy"):
+            continue
+        said = next((text_at(c, "message") for c in maps(made.live, "status", "conditions") if reports_fault(c)), "")
+        if said:
+            return f'{trouble.verb}: {made.id} does not make Secret "{name}" ("{telling(said, 9)}")'
+    return ""
 
 
 def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
-from argolint.values import dig, items, maps, owner_references, parse_version, text_at
+from argolint.values import dig, items, mapping, maps, owner_references, parse_version, text_at
+from argolint.values.patterns import regex
 
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
@@ -88,6 +89,7 @@ def _duplicates_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplic
 def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
     found: dict[tuple[str, str], _Duplicate] = {}
     generated: dict[tuple[str, str], set[str]] = {}
+    written: dict[tuple[str, str], set[str]] = {}
     for raw in sets:
         namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
         for condition in maps(raw, "status", "conditions"):
@@ -101,10 +103,34 @@ def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
             if listed.get("kind") == "Application":
                 made = text_at(listed, "namespace") or namespace, text_at(listed, "name")
                 generated.setdefault(made, set()).add(name)
-    for key, names in generated.items():
-        if len(names) > 1 and key not in found:
-            found[key] = _Duplicate(*key, tuple(sorted(names)), "status.resources of both sets lists it")
+        for listed_name in _literal_names(raw):
+            written.setdefault((namespace, listed_name), set()).add(name)
+    for known, why in (
+        (generated, "status.resources of both sets lists it"),
+        (written, "the list generators of both sets give this name"),
+    ):
+        for key, names in known.items():
+            if len(names) > 1 and key not in found:
+                found[key] = _Duplicate(*key, tuple(sorted(names)), why)
     return tuple(found[key] for key in sorted(found))
+
+
+_PARAMETERS = {True: regex(r"\{\{ ?\.(\w{1,100}) ?\}\}"), False: regex(r"\{\{ ?(\w{1,100}) ?\}\}")}
+"""A parameter in a name, by whether it is a Go template."""
+
+
+def _literal_names(raw: Object) -> Iterator[str]:
+    """The names that the elements of plain list generators give, where the template takes parameters of theirs and nothing else."""
+    template = text_at(raw, "spec", "template", "metadata", "name")
+    placed = text_at(raw, "spec", "template", "metadata", "namespace")
+    for generator in () if placed else maps(raw, "spec", "generators"):
+        if set(generator) == {"list"} and set(mapping(generator, "list")) == {"elements"}:
+            for element in maps(generator, "list", "elements"):
+                name = _PARAMETERS[bool(dig(raw, "spec", "goTemplate"))].sub(
+                    lambda found, e=element: str(e.get(found[1], found[0])), template
+                )
+                if name and "{" not in name:
+                    yield name
 
 
 def _reporter(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
