@@ -125,12 +125,15 @@ def _literal_names(raw: Object) -> Iterator[str]:
     placed = text_at(raw, "spec", "template", "metadata", "namespace")
     for generator in () if placed else maps(raw, "spec", "generators"):
         if set(generator) == {"list"} and set(mapping(generator, "list")) == {"elements"}:
-            for element in maps(generator, "list", "elements"):
-                name = _PARAMETERS[bool(dig(raw, "spec", "goTemplate"))].sub(
-                    lambda found, e=element: str(e.get(found[1], found[0])), template
-                )
-                if name and "{" not in name:
-                    yield name
+            names = (
+                _named(template, e, go=bool(dig(raw, "spec", "goTemplate")))
+                for e in maps(generator, "list", "elements")
+            )
+            yield from (name for name in names if name and "{" not in name)
+
+
+def _named(template: str, element: Object, *, go: bool) -> str:
+    return _PARAMETERS[go].sub(lambda found: str(element.get(found[1], found[0])), template)
 
 
 def _reporter(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:

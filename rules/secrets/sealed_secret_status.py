@@ -71,9 +71,14 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """Events of SealedSecrets without a status: a controller without --update-status shows its errors there alone."""
+    """Events of SealedSecrets without a status, which a controller without --update-status writes, or with an error that may be outdated."""
     for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
-        if resource.live is not None and not es.is_deleting(resource) and _is_silent(app, resource, options):
+        failed = (condition(resource.live, "Synced") or {}).get("status") == "False"
+        if (
+            resource.live is not None
+            and not es.is_deleting(resource)
+            and (failed or _is_silent(app, resource, options))
+        ):
             yield Want("events", resource.id, resource.uid)
 
 
@@ -154,7 +159,7 @@ def _advised(topic: str, resource: Resource, **facts: object) -> tuple[Fix, ...]
 
 
 def _outdated_finding(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
-    """The finding for an error older than the Secret of this SealedSecret; None if it is not, or if the times are unknown."""
+    """The finding for an error older than the Secret of this SealedSecret, or than its last unsealing; None if it is not, or if the times are unknown."""
     failed = parse_time(synced.get("lastUpdateTime")) or parse_time(synced.get("lastTransitionTime"))
     own = (
         n
@@ -162,15 +167,22 @@ def _outdated_finding(app: App, resource: Resource, message: str, synced: Object
         if _is_secret(n, resource.namespace, resource.name) and any(o.kind == "SealedSecret" for o in n.owners)
     )
     made = next((n.created_at for n in own), None)
-    if failed is None or made is None or made <= failed:
+    unsealed = max(
+        (e.last for e in app.events(resource.id, resource.uid) or () if e.reason == "Unsealed" and e.last), default=None
+    )
+    if failed is None:
+        return None
+    if unsealed is not None and unsealed > failed:
+        since, seen = "it was unsealed after it", f"Event Unsealed of {unsealed:%Y-%m-%d %H:%M}Z"
+    elif made is not None and made > failed:
+        since = f'its Secret "{resource.name}" was made after it'
+        seen = f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z"
+    else:
         return None
     return Finding(
-        message=f'{resource.id} still shows an old error, though its Secret "{resource.name}" was made after it.',
+        message=f"{resource.id} still shows an old error, though {since}.",
         at=Location(app.ref, resource.id),
-        evidence=(
-            f"condition Synced=False of {failed:%Y-%m-%d %H:%M}Z: {message}",
-            f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z",
-        ),
+        evidence=(f"condition Synced=False of {failed:%Y-%m-%d %H:%M}Z: {message}", seen),
         fixes=_advised("outdated", resource),
         explains=es.health_consequences(app, resource.id),
     )
