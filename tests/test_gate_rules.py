@@ -113,6 +113,12 @@ TIDES = made(
         ],
     },
 )
+
+
+def of_version(crd: Manifest, name: str) -> Manifest:
+    return {**crd, "spec": {**crd["spec"], "versions": [{**crd["spec"]["versions"][0], "name": name}]}}
+
+
 BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
 BASE = {
     **{f"{name}/deployment.yaml": [deployment(name)] for name in ("web", "cart", "admin")},
@@ -402,6 +408,24 @@ FAULTY = {
     "a name that no object may have": Case(
         {"web/more.yaml": [made("ConfigMap", "Web_More", data={})]},
         (("sync-failed", "error", "web", "/metadata/name"),),
+    ),
+    "a field of another kind": Case(
+        {"web/agent.yaml": [{**deployment("web"), "kind": "DaemonSet", "metadata": {"name": "agent"}}]},
+        (("schema-field-unknown", "error", "web", "/spec/replicas"),),
+    ),
+    "a wait that outlasts the default deadline": Case(
+        {"web/deployment.yaml": [{**deployment("web"), "spec": {**deployment("web")["spec"], "minReadySeconds": 600}}]},
+        (("sync-failed", "error", "web", "/spec/progressDeadlineSeconds"),),
+    ),
+    "an empty image": Case(
+        {"web/deployment.yaml": [deployment("web", image="")]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/image"),),
+    ),
+    "a version of a definition that objects are stored in": Case(
+        {"admin/crd.yaml": [of_version(TIDES, "v2")]},
+        (("sync-failed", "error", "admin", "/status/storedVersions/0"),),
+        base={"admin/crd.yaml": [TIDES]},
+        live={"CustomResourceDefinition/tides.sea.example": {"status": {"storedVersions": ["v1"]}}},
     ),
     "an ignore rule that loses its object": Case(
         {"web/deployment.yaml": [deployment("web2", envFrom=[{"configMapRef": {"name": "web-config"}}])]},

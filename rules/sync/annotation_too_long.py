@@ -27,8 +27,8 @@ from argolint.values import annotations_of, dig, sh
 from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
+from ._neighbour_checks import LARGEST
 from ._options import sync_option_operations, sync_options
-from ._validation import LARGEST
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"

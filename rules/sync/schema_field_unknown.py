@@ -52,7 +52,7 @@ from argolint.values import annotations_of, below, dig, get, index_of, join_poin
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 from argolint.values.patterns import regex
-from argolint.values.schema import Fault, faults
+from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import failures_explained_by, resource_of
@@ -120,7 +120,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in () if has_paths else app.resources:
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
         if is_known and resource.status == "OutOfSync" and _is_validated(app, resource):
-            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource))
+            whole = _is_builtin(resource.group) and _has_all_fields(fleet.kubernetes_version(app.cluster))
+            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource, whole=whole))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -254,25 +255,39 @@ def _is_validated(app: App, resource: Resource) -> bool:
     return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
 
 
+def _has_all_fields(version: str) -> bool:
+    """Whether the known types have every field of this release of Kubernetes."""
+    runs = parse_version(version)
+    return runs is not None and runs[:2] <= (parse_version(release()) or ())
+
+
 def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
     """A finding for a slip that a sync will bring: the API server is strict with Argo CD's applies (kubectl's validation, fieldValidation=Strict)."""
-    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    misplaced = None if slip.meant else misplaced_field(resource.desired, slip.pointer)
+    guess = misplaced.guess if misplaced and misplaced.right_pointer else ""
+    evidence = (
+        f"{slip.within} has a field {slip.meant}" if slip.meant else f"{slip.within} has no field of a similar name"
+    )
     return Finding(
-        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name: the next sync fails.",
+        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name{guess}: the next sync fails.",
         at=Location(app.ref, resource.id, slip.pointer),
         severity="error",
         confidence="likely",
-        evidence=(f"{slip.within} has a field {slip.meant}",),
-        fixes=(
-            Fix(
-                f"Rename the field to {slip.meant}",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", [{"op": "move", "from": slip.pointer, "path": to}]),
-                caveat="the field takes effect then, as it was meant to",
-                resource=resource.id,
-            ),
-        ),
+        evidence=(evidence,),
+        fixes=_move_fixes(resource, misplaced) if misplaced else (_slip_fix(resource, slip),),
+    )
+
+
+def _slip_fix(resource: Resource, slip: Slip) -> Fix:
+    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    renamed_field = [{"op": "move", "from": slip.pointer, "path": to}]
+    return Fix(
+        f"Rename the field to {slip.meant}" if slip.meant else "Remove the field, or move it to where it belongs",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", renamed_field if slip.meant else removals(resource.desired, [slip.pointer])),
+        caveat="the field takes effect then, as it was meant to" if slip.meant else "",
+        resource=resource.id,
     )
 
 

@@ -21,9 +21,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import (
+    Afterwards,
     App,
     Condition,
     Finding,
+    Fix,
     Fleet,
     Json,
     Location,
@@ -48,7 +50,7 @@ from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._hooks import manifest_of
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
-from ._validation import coming_refusals, server_message
+from ._validation import coming_refusals, server_message, validated
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -222,6 +224,11 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
     )
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server's answer to a manifest that it has refused, or would refuse."""
+    return validated(fix, finding, after)
+
+
 RULE = Rule(
     id="sync-failed",
     family="sync",
@@ -229,6 +236,7 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
+    then=then,
     causes=(
         "quota",
         "admission",
