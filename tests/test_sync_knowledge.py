@@ -207,6 +207,28 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
         },
     },
+    "sync/validation.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["at"],
+            "anyOf": [{"required": ["of"]}, {"required": ["in"]}],
+            "additionalProperties": False,
+            "properties": {
+                "of": {"type": "array", "items": {"pattern": "^[A-Z]"}},
+                "in": {"enum": ["pod", "container", "init"]},
+                "at": {"type": "array", "items": {"pattern": "^(/[^/]+)+$"}},
+                "when": {"type": "object", "additionalProperties": {"type": "array"}},
+                "required": {"const": True},
+                "labels": {"const": True},
+                "least": {"type": "integer"},
+                "is": {"type": "integer"},
+                "between": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+                **{name: {"type": "array", "items": {"type": "string"}} for name in ("one_of", "one_way")},
+                **{name: {"type": "string"} for name in ("forbidden", "form", "says")},
+            },
+        },
+    },
     "sync/options.yaml": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
