@@ -36,12 +36,13 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.comparison import builtin, has_sync_option
+from argolint.comparison import builtin
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
+from argolint.relations.made import skips_dry_run
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
@@ -91,7 +92,7 @@ def _is_unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
         resource.desired is not None
         and resource.live is None
         and not _crd_owners(app, fleet, group)
-        and not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+        and not skips_dry_run(app, fleet, resource.desired)
     )
 
 
@@ -127,7 +128,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     )
     definitions = _crd_owners(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
-    fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, first.id) else "applies nothing"
+    fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, fleet, first.id) else "applies nothing"
     finding = Finding(
         message=f"The sync of application {app.ref} {fails}: cluster {app.cluster} does not know {what}{origin}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
@@ -141,10 +142,10 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     return found if found is finding else replace(found, follows=())  # the cause is not a missing CRD
 
 
-def _is_past_dry_run(app: App, id_: ResourceId) -> bool:
+def _is_past_dry_run(app: App, fleet: Fleet, id_: ResourceId) -> bool:
     """Whether the sync got beyond its dry run: it skipped that of this object, or applied other objects."""
     resource = app.resource(id_.key)
-    skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+    skipped = resource is not None and skips_dry_run(app, fleet, resource.desired)
     applied = app.operation is not None and any(r.get("status") in ("Synced", "Pruned") for r in app.operation.results)
     return skipped or applied
 
