@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule, Want
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
-from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time
+from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -195,11 +195,17 @@ def _refused_finding(app: App, resource: Resource, message: str, place: str = "c
         ),
         fixes=_advised("mangled", resource, app=str(app.ref))
         if mangled
-        else _advised("unreadable", resource, moved=moved)
+        else _advised("unreadable", resource, moved=moved, type=_type_option(resource))
         if _UNREADABLE.search(message)
         else _advised("refused", resource),
         explains=es.health_consequences(app, resource.id),
     )
+
+
+def _type_option(resource: Resource) -> Shell:
+    """The option of kubectl for the Secret's type; empty where that is Opaque. A seal without it makes a Secret that no pull uses."""
+    type_ = str(dig(resource.any, "spec", "template", "type") or "Opaque")
+    return Shell("" if type_ == "Opaque" else f" --type={sh(type_)}")
 
 
 _UNREADABLE = regex(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
