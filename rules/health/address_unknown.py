@@ -233,12 +233,4 @@ def _dns_finding(
     )
 
 
-RULE = Rule(
-    id="address-unknown",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    causes=("missing", "port", "dns"),
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("missing", "port", "dns"))

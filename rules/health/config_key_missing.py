@@ -111,12 +111,4 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: list[str])
     )
 
 
-RULE = Rule(
-    id="config-key-missing",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=worth_reading,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=worth_reading, rank=Rank.CAUSE)

@@ -192,13 +192,4 @@ def _controller_of(ingress: Resource, named: str) -> Object | None:
     return None
 
 
-RULE = Rule(
-    id="ingress-no-address",
-    family="health",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Patience,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, options=Patience, rank=Rank.CAUSE)

@@ -84,4 +84,4 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     )
 
 
-RULE = Rule(id="ondelete-strategy", family="health", severity="info", doc=__doc__, check=check, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, reads=reads)

@@ -90,6 +90,4 @@ def _enough_pods(demanded: Json, expected: int) -> int:
     return next(n for n in range(expected + 1, expected + 102) if ceil(share * n / 100) < n)
 
 
-RULE = Rule(
-    id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

@@ -327,10 +327,8 @@ def _manual_fix(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
 
 
 RULE = Rule(
-    id="port-not-offered",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=reads,

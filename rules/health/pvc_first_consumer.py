@@ -174,13 +174,5 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 
 
 RULE = Rule(
-    id="pvc-first-consumer",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    then=then,
-    options=Patience,
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="error", check=check, wants=wants, then=then, options=Patience, rank=Rank.CAUSE
 )

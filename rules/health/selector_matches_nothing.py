@@ -173,13 +173,4 @@ def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:
         )
 
 
-RULE = Rule(
-    id="selector-matches-nothing",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, reads=reads, rank=Rank.CAUSE)

@@ -206,6 +206,4 @@ _PROMOTE: Mapping[str, str] = {
 """The way to resume a Rollout, by its reason to pause (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
-RULE = Rule(
-    id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True, intent=True
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, reads=reads, standing=True, intent=True)

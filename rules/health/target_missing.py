@@ -198,6 +198,4 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 
-RULE = Rule(
-    id="target-missing", family="health", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.CAUSE)

@@ -143,11 +143,4 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
     )
 
 
-RULE = Rule(
-    id="external-secret-key-not-written",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets)

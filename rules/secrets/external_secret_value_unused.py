@@ -86,11 +86,4 @@ def _finding(app: App, found: es.Declared) -> Finding:
     )
 
 
-RULE = Rule(
-    id="external-secret-value-unused",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets)

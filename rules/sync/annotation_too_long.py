@@ -175,12 +175,4 @@ _TOO_LONG = regex(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long:
 """The whole message of the API server if this is the only fault: several faults are in brackets."""
 
 
-RULE = Rule(
-    id="annotation-too-long",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, then=then, rank=Rank.CAUSE)

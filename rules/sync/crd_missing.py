@@ -351,4 +351,4 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

@@ -306,13 +306,4 @@ def _deletion_errors_fix(app: App, errors: Sequence[Condition]) -> Fix:
     )
 
 
-RULE = Rule(
-    id="finalizer-stuck",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    options=Options,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, reads=reads, rank=Rank.CAUSE)

@@ -421,13 +421,4 @@ def _terminate_fix(app: App, title: str) -> Fix:
     )
 
 
-RULE = Rule(
-    id="hook-stuck",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Options,
-    rank=Rank.WAITING,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

@@ -120,4 +120,4 @@ def _finding(app: App, job: Resource, seconds: int) -> Finding:
     )
 
 
-RULE = Rule(id="job-ttl", family="sync", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

@@ -110,12 +110,4 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
     )
 
 
-RULE = Rule(
-    id="namespace-metadata-unused",
-    family="sync",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, standing=True)

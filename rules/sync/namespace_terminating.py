@@ -124,12 +124,4 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(
-    id="namespace-terminating",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    options=Options,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, rank=Rank.CAUSE)

@@ -275,4 +275,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards(live={resource.key: resource.live} if alike and resource.live else {})
 
 
-RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, then=then, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, then=then, rank=Rank.CAUSE)

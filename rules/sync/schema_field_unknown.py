@@ -538,13 +538,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards() if messages else None
 
 
-RULE = Rule(
-    id="schema-field-unknown",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.CAUSE)

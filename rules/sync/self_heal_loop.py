@@ -316,10 +316,8 @@ def _pointers_of_writer(resource: Resource, pointer: str) -> tuple[str, ...]:
 
 
 RULE = Rule(
-    id="self-heal-loop",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=reads,

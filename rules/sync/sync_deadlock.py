@@ -366,10 +366,8 @@ def _left_hook_finding(app: App, member: Member, policy: str) -> Finding:
 
 
 RULE = Rule(
-    id="sync-deadlock",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     causes=("child", "claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),

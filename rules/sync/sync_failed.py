@@ -223,10 +223,8 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
 
 
 RULE = Rule(
-    id="sync-failed",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     causes=(

@@ -262,13 +262,4 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(
-    id="sync-window-denies",
-    family="sync",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, rank=Rank.CAUSE, standing=True)
