@@ -19,7 +19,7 @@ from datetime import timedelta
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.edits import removals
+from argolint.edits import manifest_patch, removals
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
@@ -176,13 +176,11 @@ def _pause_duration(resource: Resource) -> str:
 
 def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Iterator[Fix]:
     if in_git:
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Remove {pointer} from Git",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", removals(resource.desired, [pointer])),
-            caveat="it goes on at the next sync",
-            resource=resource.id,
+            removals(resource.desired, [pointer]),
+            "it goes on at the next sync",
         )
     else:
         flags = f"--kind {sh(resource.kind)} --resource-name {sh(resource.name)}"

@@ -28,7 +28,6 @@ from argolint import (
     Afterwards,
     App,
     Change,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -44,7 +43,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, not_stored, renamed, settled
 from argolint.comparison import builtin, managers
-from argolint.edits import application_place, ignore_less, removals
+from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
@@ -264,13 +263,11 @@ def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
         confidence="likely",
         evidence=(f"{slip.within} has a field {slip.meant}",),
         fixes=(
-            Fix(
+            manifest_patch(
+                resource.id,
                 f"Rename the field to {slip.meant}",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", [{"op": "move", "from": slip.pointer, "path": to}]),
-                caveat="the field takes effect then, as it was meant to",
-                resource=resource.id,
+                [{"op": "move", "from": slip.pointer, "path": to}],
+                "the field takes effect then, as it was meant to",
             ),
         ),
     )
@@ -313,18 +310,13 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
         confidence="likely",
         evidence=(f"{fault.type.removeprefix('V1')} has no field of that name, and live holds none",),
         fixes=(
-            Fix(
+            manifest_patch(
+                resource.id,
                 f"Rename the field to {meant}" if is_free else "Remove the field, which does nothing",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "json-patch",
-                    [{"op": "move", "from": fault.pointer, "path": to}]
-                    if is_free
-                    else removals(resource.desired, [fault.pointer]),
-                ),
-                caveat="the field takes effect then, as it was meant to" if is_free else "",
-                resource=resource.id,
+                [{"op": "move", "from": fault.pointer, "path": to}]
+                if is_free
+                else removals(resource.desired, [fault.pointer]),
+                "the field takes effect then, as it was meant to" if is_free else "",
             ),
         ),
         explains=(Symptom.change(resource.id, fault.pointer),),
@@ -410,13 +402,11 @@ def _move_fixes(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
         else f", which a {found.kind} does not have"
     )
     return (
-        Fix(
+        manifest_patch(
+            resource.id,
             f"Move the field to {found.right_pointer}" if kept else f"Remove the field{own}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", operations),
-            caveat="the field takes effect then, as it was meant to" if kept else "",
-            resource=resource.id,
+            operations,
+            "the field takes effect then, as it was meant to" if kept else "",
         ),
     )
 
@@ -457,13 +447,11 @@ def _rename_fixes(field: _UndeclaredField, pointer: str, meant: str) -> Iterator
     resource = field.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Rename the field to {meant}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "move", "from": pointer, "path": to}]),
-            caveat="the field takes effect then, as it was meant to",
-            resource=resource.id,
+            [{"op": "move", "from": pointer, "path": to}],
+            "the field takes effect then, as it was meant to",
         )
 
 
