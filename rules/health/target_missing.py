@@ -39,6 +39,7 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.edits import manifest_patch
 from argolint.relations.references import Reference, may_refer, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
@@ -187,17 +188,11 @@ def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
     if near is not None and near.namespace == key.namespace:
-        yield Fix(
-            f"Name {near.kind} {near.name}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": named.pointer, "value": near.name}]),
-            resource=resource.id,
+        yield manifest_patch(
+            resource.id, f"Name {near.kind} {near.name}", [{"op": "replace", "path": named.pointer, "value": near.name}]
         )
     text = f"bring {key.kind} {key.namespace}/{key.name}, or take the reference out of {resource.id}\n"
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 
-RULE = Rule(
-    id="target-missing", family="health", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.CAUSE)

@@ -70,12 +70,4 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
         )
 
 
-RULE = Rule(
-    id="orphaned-resources",
-    family="ownership",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.CAUSE, standing=True)

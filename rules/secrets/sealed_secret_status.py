@@ -256,13 +256,5 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 RULE = Rule(
-    id="sealed-secret-status",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    options=Options,
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads, options=Options, rank=Rank.CAUSE
 )

@@ -37,7 +37,7 @@ from argolint import (
     Symptom,
 )
 from argolint.comparison import builtin
-from argolint.edits import application_place
+from argolint.edits import application_place, manifest_patch
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
@@ -255,13 +255,11 @@ def _fixes(
         yield _builtin_kind_fix(resource)
         return
     elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Write apiVersion: {alike}, in which the cluster serves {kind}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": alike}]),
-            caveat="fields may have moved between the two",
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": alike}],
+            "fields may have moved between the two",
         )
         return
     elif resource is not None and group in _served_without_crd():
@@ -285,13 +283,11 @@ def _fixes(
                 ),
             )
     if resource is not None and id_ is not None:
-        yield Fix(
+        yield manifest_patch(
+            id_,
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
-            "manifest",
-            str(id_),
-            Edit("json-patch", sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true")),
-            caveat="the object is applied late, and does not help where no one brings the CRD",
-            resource=id_,
+            sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
+            "the object is applied late, and does not help where no one brings the CRD",
         )
 
 
@@ -350,13 +346,11 @@ def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
         caveat="no CRD declares these kinds",
     )
     if entry.get("instead"):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Or write apiVersion: {entry['instead']}, whose CRDs {entry['product']} brings",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}]),
-            caveat=str(entry.get("caveat") or ""),
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}],
+            str(entry.get("caveat") or ""),
         )
 
 
@@ -385,9 +379,7 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     api = api_of_kind(resource.kind)
     if api and api != resource.id.api_version:
         patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
-        return Fix(
-            f"Write apiVersion: {api}", "manifest", str(resource.id), Edit("json-patch", patch), resource=resource.id
-        )
+        return manifest_patch(resource.id, f"Write apiVersion: {api}", patch)
     return Fix(
         f"See under which API the cluster serves {resource.kind}",
         "live",
@@ -397,4 +389,4 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

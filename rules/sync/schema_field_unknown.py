@@ -28,7 +28,6 @@ from argolint import (
     Afterwards,
     App,
     Change,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -44,7 +43,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, not_stored, renamed, settled
 from argolint.comparison import builtin, managers
-from argolint.edits import application_place, ignore_less, removals
+from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
@@ -280,14 +279,13 @@ def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
 
 def _slip_fix(resource: Resource, slip: Slip) -> Fix:
     to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
-    renamed_field = [{"op": "move", "from": slip.pointer, "path": to}]
-    return Fix(
+    return manifest_patch(
+        resource.id,
         f"Rename the field to {slip.meant}" if slip.meant else "Remove the field, or move it to where it belongs",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", renamed_field if slip.meant else removals(resource.desired, [slip.pointer])),
-        caveat="the field takes effect then, as it was meant to" if slip.meant else "",
-        resource=resource.id,
+        [{"op": "move", "from": slip.pointer, "path": to}]
+        if slip.meant
+        else removals(resource.desired, [slip.pointer]),
+        "the field takes effect then, as it was meant to" if slip.meant else "",
     )
 
 
@@ -328,18 +326,13 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
         confidence="likely",
         evidence=(f"{fault.type.removeprefix('V1')} has no field of that name, and live holds none",),
         fixes=(
-            Fix(
+            manifest_patch(
+                resource.id,
                 f"Rename the field to {meant}" if is_free else "Remove the field, which does nothing",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "json-patch",
-                    [{"op": "move", "from": fault.pointer, "path": to}]
-                    if is_free
-                    else removals(resource.desired, [fault.pointer]),
-                ),
-                caveat="the field takes effect then, as it was meant to" if is_free else "",
-                resource=resource.id,
+                [{"op": "move", "from": fault.pointer, "path": to}]
+                if is_free
+                else removals(resource.desired, [fault.pointer]),
+                "the field takes effect then, as it was meant to" if is_free else "",
             ),
         ),
         explains=(Symptom.change(resource.id, fault.pointer),),
@@ -425,13 +418,11 @@ def _move_fixes(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
         else f", which a {found.kind} does not have"
     )
     return (
-        Fix(
+        manifest_patch(
+            resource.id,
             f"Move the field to {found.right_pointer}" if kept else f"Remove the field{own}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", operations),
-            caveat="the field takes effect then, as it was meant to" if kept else "",
-            resource=resource.id,
+            operations,
+            "the field takes effect then, as it was meant to" if kept else "",
         ),
     )
 
@@ -472,13 +463,11 @@ def _rename_fixes(field: _UndeclaredField, pointer: str, meant: str) -> Iterator
     resource = field.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Rename the field to {meant}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "move", "from": pointer, "path": to}]),
-            caveat="the field takes effect then, as it was meant to",
-            resource=resource.id,
+            [{"op": "move", "from": pointer, "path": to}],
+            "the field takes effect then, as it was meant to",
         )
 
 
@@ -553,13 +542,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards() if messages else None
 
 
-RULE = Rule(
-    id="schema-field-unknown",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.CAUSE)

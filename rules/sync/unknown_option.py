@@ -315,6 +315,4 @@ def _move_fix(app: App, fault: Fault) -> Fix:
     return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)
 
 
-RULE = Rule(
-    id="unknown-option", family="sync", severity="warning", doc=__doc__, check=check, wants=wants, reads=worth_reading
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=worth_reading)
