@@ -333,7 +333,7 @@ def _zones() -> Mapping[str, str]:
 
 
 def form_problem(form: str, value: Json) -> str:
-    """Why a value has not this form, in the API server's words; empty if it has, or is of a type that the form is not about."""
+    """Why a value has not this form, in the API server's words; empty if it has, or has a type that the form is not about."""
     return _FORMS[form](value)
 
 
