@@ -115,6 +115,11 @@ TIDES = made(
 )
 
 
+def guarded(level: str) -> Manifest:
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+
+
 def of_version(crd: Manifest, name: str) -> Manifest:
     return {**crd, "spec": {**crd["spec"], "versions": [{**crd["spec"]["versions"][0], "name": name}]}}
 
@@ -416,6 +421,24 @@ FAULTY = {
     "a wait that outlasts the default deadline": Case(
         {"web/deployment.yaml": [{**deployment("web"), "spec": {**deployment("web")["spec"], "minReadySeconds": 600}}]},
         (("sync-failed", "error", "web", "/spec/progressDeadlineSeconds"),),
+    ),
+    "an image that nothing filled in": Case(
+        {"web/deployment.yaml": [deployment("web", image="web:<no value>")]},
+        (("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),),
+    ),
+    "a misspelt ConfigMap": Case(
+        {"web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web-confg"}}])]},
+        (("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),),
+    ),
+    "pods that the namespace of another application refuses": Case(
+        {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
+        (("pod-security-refused", "error", "web", "/spec/template/spec"),),
+        base={"admin/namespace.yaml": [guarded("baseline")]},
+    ),
+    "a level that refuses the pods": Case(
+        {"admin/namespace.yaml": [guarded("restricted")]},
+        (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
+        base={"admin/namespace.yaml": [guarded("baseline")]},
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},
