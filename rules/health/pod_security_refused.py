@@ -147,9 +147,7 @@ def _fixes(app: App, resource: Resource, found: tuple[Violation, ...]) -> Iterat
         where = f"{resource.id}, if its process can do without"
         yield Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
     level, namespace = level_for(spec), app.find("", "Namespace", "", resource.namespace)
-    title = (
-        f"{'Or give' if steps else 'Give'} namespace {resource.namespace} the level {level}, which admits these pods"
-    )
+    title = f"Or give namespace {resource.namespace} the level {level}, which admits these pods"
     if namespace is not None and namespace.desired:
         patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
         yield manifest_patch(namespace.id, title, patch, "it counts for every pod of the namespace")
