@@ -98,18 +98,13 @@ def _moved_findings(app: App, resource: Resource) -> Iterator[Finding]:
         renamed = other.name != resource.name and marks.get(f"{SCOPE}/namespace-wide") != "true"
         if data & _ciphertexts(other.live) and (moved or renamed):
             what = "name and namespace" if moved and renamed else "namespace" if moved else "name"
-            text = f"kubeseal --namespace {sh(resource.namespace)} --name {sh(resource.name)} < secret.yaml > sealed.yaml\n"
             yield Finding(
                 message=f"{resource.id} has the sealed data of {other.id}, and its {what} is part of what was sealed: it cannot be decrypted.",
                 at=Location(app.ref, resource.id, "/spec/encryptedData"),
                 severity="error",
                 confidence="likely",
                 related=(Related(app.ref, other.id, role="other"),),
-                fixes=(
-                    Fix(
-                        f"Seal the Secret again for {resource.id}", "manifest", str(resource.id), Edit("command", text)
-                    ),
-                ),
+                fixes=_advised("unreadable", resource, moved=what, type=_type_option(resource)),
             )
             return
 
