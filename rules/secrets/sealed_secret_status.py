@@ -26,7 +26,6 @@ from datetime import timedelta
 
 from argolint import (
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
