@@ -216,6 +216,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "additionalProperties": False,
             "properties": {
                 "of": {"type": "array", "items": {"pattern": "^[A-Z]"}},
+                "group": {"type": "string"},
                 "in": {"enum": ["pod", "container", "init"]},
                 "at": {"type": "array", "items": {"pattern": "^(/[^/]+)+$"}},
                 "when": {"type": "object", "additionalProperties": {"type": "array"}},

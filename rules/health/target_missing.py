@@ -145,7 +145,10 @@ def _almost(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     near = sorted(
         name for name in listed | (made if key.kind == "Secret" else set()) if is_similar_name(name, key.name)
     )
-    return ResourceKey(key.cluster, key.group, key.kind, key.namespace, near[0]) if near else None
+    if near:
+        return ResourceKey(key.cluster, key.group, key.kind, key.namespace, near[0])
+    elsewhere = [r.key for r in app.of_kind(key.kind, key.group) if r.name == key.name and key.namespace]
+    return elsewhere[0] if len(elsewhere) == 1 else None  # the workload has moved without it
 
 
 def _is_load_balancer_action(obj: Object, named: Reference) -> bool:

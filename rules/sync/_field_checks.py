@@ -16,7 +16,7 @@ from argolint import Json, Object
 from argolint.redaction import excerpt
 from argolint.values import get, join_pointer, mapping, split_pointer, text_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.kubernetes import api_of, containers, is_custom, pod_spec
 from argolint.values.patterns import regex
 
 
@@ -70,7 +70,9 @@ def too_long(at: str, value: str, most: int) -> Refused:
 
 
 def shown(value: Json) -> str:
-    """A value as the API server prints it, masked and cut."""
+    """A value as the API server prints it, masked and cut; nothing of what is in a map or list."""
+    if isinstance(value, dict | list):
+        return "{...}" if isinstance(value, dict) else "[...]"
     return f'"{excerpt(value, 80)}"' if isinstance(value, str) else str(value)
 
 
@@ -91,6 +93,7 @@ class _Check:
     """A row of validation.yaml: `name` and `wanted` of the check, and the places as tokens."""
 
     scope: str
+    group: str
     kinds: frozenset[str]
     places: tuple[tuple[str, ...], ...]
     when: Mapping[str, Sequence[Json]]
@@ -100,9 +103,11 @@ class _Check:
 
 
 def field_refusals(obj: Object) -> Iterator[Refused]:
-    """What the rows refuse in an object of Kubernetes' own kinds."""
+    """What the rows refuse in an object."""
+    group = api_of(obj)[0]
+    own = group if is_custom(group) else ""
     bases = {scope: list(_bases(obj, scope)) for scope in ("", "pod", "container", "init")}
-    for check in _checks():
+    for check in _checks().get(own, ()):
         if (obj.get("kind") not in check.kinds if check.kinds else not check.scope) or not _holds(obj, check.when):
             continue
         for base in bases[check.scope]:
@@ -112,15 +117,29 @@ def field_refusals(obj: Object) -> Iterator[Refused]:
 
 
 @cache
-def _checks() -> tuple[_Check, ...]:
-    return tuple(_check(row) for row in load(__package__, "validation.yaml"))
+def _checks() -> Mapping[str, Sequence[_Check]]:
+    """The rows by group; those of Kubernetes' own kinds have none."""
+    found: dict[str, list[_Check]] = {}
+    for row in load(__package__, "validation.yaml"):
+        check = _check(row)
+        found.setdefault(check.group, []).append(check)
+    return found
 
 
 def _check(row: Mapping[str, Any]) -> _Check:
     name = next(key for key in row if key in _REFUSALS)
     places = tuple(tuple(place.split("/")[1:]) for place in row["at"])
     kinds = frozenset(row.get("of", ()))
-    return _Check(row.get("in", ""), kinds, places, row.get("when", {}), name, row[name], row.get("says", ""))
+    return _Check(
+        row.get("in", ""),
+        row.get("group", ""),
+        kinds,
+        places,
+        row.get("when", {}),
+        name,
+        row[name],
+        row.get("says", ""),
+    )
 
 
 def _bases(obj: Object, scope: str) -> Iterator[str]:
@@ -332,6 +351,16 @@ def _zones() -> Mapping[str, str]:
     return {zone.casefold(): zone for zone in available_timezones()}
 
 
+def _duration(value: Json) -> str:
+    """Go's time.ParseDuration: the units are h, m, s and smaller ones."""
+    if not isinstance(value, str) or regex(r"[-+]?(?:0|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+").fullmatch(
+        value
+    ):
+        return ""
+    unit = "missing unit" if value[-1:].isdigit() else "unknown unit"
+    return f"time: {unit} in duration, which has h, m and s"
+
+
 def form_problem(form: str, value: Json) -> str:
     """Why a value has not this form, in the API server's words; empty if it has, or has a type that the form is not about."""
     return _FORMS[form](value)
@@ -364,5 +393,7 @@ _FORMS: Mapping[str, Callable[[Json], str]] = {
     "ip": _address(ipaddress.ip_address, "must be a valid IP address"),
     "cidr": _address(_cidr, "must be a valid CIDR value"),
     "time zone": _time_zone,
+    "duration": _duration,
+    "one entry": lambda value: "more than one" if isinstance(value, dict) and len(value) > 1 else "",
     "nothing": lambda value: "may not be set",
 }

@@ -97,6 +97,7 @@ def _refused_custom(app: App, obj: Object) -> Iterator[Refused]:
     (group, version), kind = api_of(obj), str(obj.get("kind"))
     found = next(definitions(app, group, kind), None)
     schema = schema_in(found.desired or found.live, version) if found else None
+    yield from field_refusals(obj)
     yield from islice(_misfits(obj.get("spec"), dig(schema, "properties", "spec"), "/spec"), 20)
 
 

@@ -127,6 +127,8 @@ def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
     """The advice, and the value as the field takes it; no advice where that is not plain."""
     if type_ == "string" and isinstance(value, bool | int):
         return "quote-at", str(value).lower()
+    if type_ == "boolean" and value in ("true", "false"):
+        return "unquote-at", value == "true"
     plain = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < _DIGITS
     return ("unquote-at", int(value)) if type_ == "integer" and plain else ("", None)
 

@@ -4,7 +4,7 @@ What it finds: a word that Argo CD does not read: a sync option or compare optio
 policy or a sync wave. It is misspelt, in another case, with a space, with an unknown value, or at a place where Argo CD does not read it
 (`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels), or this release of Argo CD does not
 read it there yet (`SkipDryRunOnMissingResource=true` in an Application before 3.1). Also an annotation of
-`argocd.argoproj.io` whose name is nearly a known one.
+`argocd.argoproj.io` whose name is nearly a known one, and a finalizer of an Application that Argo CD does not know.
 
 Why it hurts: Argo CD compares whole words and does not report others. The namespace is not created, the object is pruned all the same, the wave
 is 0. An object with an unknown hook type belongs to no phase, so no sync ever applies it.
@@ -113,6 +113,18 @@ def _application_faults(app: App) -> Iterator[Fault]:
         yield from _option_list_faults(marks, name, table, other)
 
 
+def _finalizer_faults(application: Object) -> Iterator[Fault]:
+    """Finalizers of an Application with Argo CD's domain, which nothing of Argo CD removes (pkg/apis/application/v1alpha1/application_defaults.go)."""
+    for index, word in enumerate(items(application, "metadata", "finalizers")):
+        if isinstance(word, str) and "argocd.argoproj.io" in word and not _FINALIZER.fullmatch(word):
+            then = "its objects stay when it is deleted, and the deletion waits for the finalizer"
+            close = difflib.get_close_matches(word, ("resources-finalizer.argocd.argoproj.io",), 1, 0.85)
+            yield Fault(f"/metadata/finalizers/{index}", word, then, close[0] if close else None)
+
+
+_FINALIZER = regex(r"(?:resources-finalizer|(?:pre|post)-delete-finalizer)\.argocd\.argoproj\.io(?:/\w{1,40})?")
+
+
 def _younger_application_options(app: App, fleet: Fleet) -> Iterator[Fault]:
     """Options of the Application that only later releases read; some are read of objects before."""
     for index, option in enumerate(items(app.spec, "syncPolicy", "syncOptions")):
@@ -145,7 +157,9 @@ def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
     # an Application's own words have their own findings
-    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
+    if (manifest.get("kind"), api_of(manifest)[0]) == ("Application", "argoproj.io"):
+        yield from _finalizer_faults(manifest)
+    else:
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
