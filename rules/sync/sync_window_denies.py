@@ -99,6 +99,11 @@ def _is_blocked_by_window(app: App) -> bool:
     return app.operation is not None and "sync window" in app.operation.message
 
 
+def _is_held(app: App) -> bool:
+    """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
+    return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
+
+
 def _project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
     """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
     to = mapping(app.spec, "destination")
@@ -197,8 +202,11 @@ def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
     by_hand = is_sync_allowed(windows, is_open, manual=True)
+    begun = f"holds up a sync of application {app.ref} that has begun," if _is_held(app) else ""
     return Finding(
-        message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
+        message=f"A sync window of project {app.ref.project} {begun} {when}."
+        if begun
+        else f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
             *(
@@ -239,7 +247,8 @@ def _claims(app: App) -> Iterator[Symptom]:
 
 
 def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
-    if by_hand:
+    held = _is_held(app)
+    if by_hand and not held:
         yield Fix(
             "Sync by hand: the window allows that",
             "live",
@@ -252,6 +261,9 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
             "live",
             f"Application {app.ref}",
             Edit("command", f"argocd app get {sh(app.ref)}"),
+            caveat="a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
+            if held
+            else "",
         )
     yield Fix(
         "Change the window, if it keeps out more than it should",
