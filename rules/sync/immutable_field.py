@@ -44,7 +44,7 @@ from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
 from argolint.relations.blocked import members
-from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
+from argolint.values import below, enumerated, fits, get, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -374,7 +374,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         case "hook":
             yield _hook_fix(app, id_, resource)
         case "orphan":
-            yield _orphan_fix(app, id_)
+            yield from _orphan_fixes(app, id_, resource, pointer)
             yield from _take_back_fixes(resource, pointer)
             return
         case "rename":
@@ -444,14 +444,37 @@ def _hook_fix(app: App, id_: ResourceId, resource: Resource | None) -> Fix:
     )
 
 
-def _orphan_fix(app: App, id_: ResourceId) -> Fix:
-    return Fix(
-        "Delete the object without its pods, then sync",
+def _orphan_fixes(app: App, id_: ResourceId, resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Deletes the object and keeps its pods, if the new one takes them over; else with them, if their claims stay."""
+    with_pods = resource is not None and _loses_its_pods(resource)
+    if with_pods and text_at(resource.live if resource else None, *_WHEN_DELETED) == "Delete":
+        return
+    of_claims = pointer == "/spec/volumeClaimTemplates"
+    orphan = "" if with_pods else " --cascade=orphan"
+    yield Fix(
+        "Delete the object with its pods, which the new selector leaves out"
+        if with_pods
+        else "Delete the object without its pods, then sync",
         "live",
         str(id_),
-        Edit("command", f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}"),
-        caveat="claims that exist keep their size and class: change them one by one",
+        Edit("command", f"kubectl delete {kubectl_name(id_)}{orphan} && argocd app sync {sh(app.ref)}"),
+        caveat="its pods are missing until the sync; its claims stay"
+        if with_pods
+        else "claims that exist keep their size and class: change them one by one"
+        if of_claims
+        else "",
+        effects=("restarts", "deletes") if with_pods else (),
     )
+
+
+_WHEN_DELETED = ("spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+
+
+def _loses_its_pods(resource: Resource) -> bool:
+    """Whether the desired selector leaves out the live pods: a StatefulSet cannot make pods whose names they still have."""
+    wanted = mapping(resource.desired, "spec", "selector", "matchLabels")
+    labels = mapping(resource.live, "spec", "template", "metadata", "labels")
+    return bool(labels) and any(labels.get(key) != value for key, value in wanted.items())
 
 
 def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:

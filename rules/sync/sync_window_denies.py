@@ -100,6 +100,11 @@ def _is_blocked_by_window(app: App) -> bool:
     return app.operation is not None and "sync window" in app.operation.message
 
 
+def _is_held(app: App) -> bool:
+    """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
+    return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
+
+
 def _project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
     """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
     to = mapping(app.spec, "destination")
@@ -198,8 +203,11 @@ def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
     by_hand = is_sync_allowed(windows, is_open, manual=True)
+    begun = f"holds up a sync of application {app.ref} that has begun," if _is_held(app) else ""
     return Finding(
-        message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
+        message=f"A sync window of project {app.ref.project} {begun} {when}."
+        if begun
+        else f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
             *(
@@ -240,11 +248,15 @@ def _claims(app: App) -> Iterator[Symptom]:
 
 
 def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
+    held = _is_held(app)
     facts = {
         "app": str(app.ref),
         "project": app.ref.project,
-        "by_hand": by_hand,
+        "by_hand": by_hand and not held,
         "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
+        "goes_on": "a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
+        if held
+        else "",
     }
     return advice(__package__, "sync-window-denies", facts)
 
