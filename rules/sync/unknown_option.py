@@ -53,6 +53,7 @@ class Fault:
     then    the consequence
     right   the whole text that Argo CD would read there; None if nothing is similar
     move    the table of the place where Argo CD reads this word
+    younger a later release of Argo CD reads it there
     """
 
     pointer: str
@@ -60,6 +61,7 @@ class Fault:
     consequence: str
     correction: str | None = None
     move: str = ""
+    younger: bool = False
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -136,14 +138,14 @@ def _younger_application_options(app: App, fleet: Fleet) -> Iterator[Fault]:
                 else ""
             )
             then = f"Applications have it from Argo CD {since}, and this is {fleet.version}"
-            yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move)
+            yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move, younger=True)
 
 
 def _younger_manifest_options(manifest: Object, fleet: Fleet) -> Iterator[Fault]:
     for option in _words(annotations_of(manifest).get(SYNC_OPTIONS)):
         if since := _first_release(fleet, "resource-sync-options", option):
             then = f"objects have it from Argo CD {since}, and this is {fleet.version}"
-            yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then)
+            yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then, younger=True)
 
 
 def _first_release(fleet: Fleet, table: str, option: Json) -> str:
@@ -295,6 +297,7 @@ def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
     return Finding(
         message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {subject}: {fault.consequence}.',
         at=Location(app.ref, id_, fault.pointer),
+        severity="info" if fault.younger and app.sync_status == "Synced" else None,  # nothing has needed it so far
         fixes=tuple(_fixes(app, id_, fault)),
     )
 
