@@ -18,6 +18,7 @@ Sources: kubernetes.io, Pod Security Standards; k8s.io/pod-security-admission, p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import (
     Afterwards,
@@ -38,8 +39,8 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, set_field
-from argolint.values import dig, enumerated, join_pointer, mapping, maps, text_at
+from argolint.edits import application_place, manifest_patch, set_field
+from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
@@ -47,7 +48,7 @@ from ..shared.pods import unwell_below, wanted_events
 from ._pod_security import LEVEL, Violation, level_for, mending, violations
 
 _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
-_ROOT = "runAsNonRoot != true"
+_ROOT, _ESCALATION = "runAsNonRoot != true", "allowPrivilegeEscalation != false"
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -77,7 +78,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         else:
             level, found, claims = *_coming(app, resource), ()
         if found:
-            yield _finding(app, resource, level, found, claims)
+            yield _finding(app, fleet, resource, level, found, claims)
 
 
 def _refusing_level(app: App, resource: Resource, nodes: tuple[Node, ...]) -> str:
@@ -120,7 +121,7 @@ def _level(namespace: Object | None) -> str:
 
 
 def _finding(
-    app: App, resource: Resource, level: str, found: tuple[Violation, ...], claims: tuple[Symptom, ...]
+    app: App, fleet: Fleet, resource: Resource, level: str, found: tuple[Violation, ...], claims: tuple[Symptom, ...]
 ) -> Finding:
     base = pod_spec(resource.any)[0]
     checks = list(dict.fromkeys(violation.check for violation in found))
@@ -132,34 +133,44 @@ def _finding(
         confidence="proven" if claims else "likely",
         evidence=tuple(f"{each.check}: {base}{each.pointer}" for each in found[:8]),
         related=(Related(app.ref, namespace.id, role="cause"),) if namespace else (),
-        fixes=tuple(_fixes(app, resource, found)),
+        fixes=tuple(_fixes(app, fleet, resource, found)),
         explains=claims,
     )
 
 
-def _fixes(app: App, resource: Resource, found: tuple[Violation, ...]) -> Iterator[Fix]:
-    base, spec = pod_spec(resource.any)
-    steps = mending(resource.any, base, found)
-    if steps:
-        yield manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
-    else:
-        fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
-        where = f"{resource.id}, if its process can do without"
-        yield Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
-    level, namespace = level_for(spec), app.find("", "Namespace", "", resource.namespace)
-    title = f"Or give namespace {resource.namespace} the level {level}, which admits these pods"
+def _fixes(app: App, fleet: Fleet, resource: Resource, found: tuple[Violation, ...]) -> Iterator[Fix]:
+    """The pods first where they only lack fields; the namespace first where they ask for rights of the node, which they may need."""
+    asks = any(each.wants in (None, False) and each.check != _ESCALATION for each in found)
+    of_namespace, of_pods = _namespace_fix(app, fleet, resource), _pods_fix(resource, found)
+    first, second = (of_namespace, of_pods) if asks else (of_pods, of_namespace)
+    yield first
+    yield replace(second, title=f"Or {second.title[0].lower()}{second.title[1:]}")
+
+
+def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
+    base = pod_spec(resource.any)[0]
+    if steps := mending(resource.any, base, found):
+        return manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
+    fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
+    where = f"{resource.id}, if its process can do without"
+    return Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
+
+
+def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
+    level, namespace = level_for(pod_spec(resource.any)[1]), _namespace(app, resource.namespace)
+    title = f"Give namespace {resource.namespace} the level {level}, which admits these pods"
+    caveat = "it counts for every pod of the namespace"
     if namespace is not None and namespace.desired:
         patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
-        yield manifest_patch(namespace.id, title, patch, "it counts for every pod of the namespace")
-    else:
-        text = f"metadata:\n  labels:\n    {LEVEL}: {level}\n"
-        yield Fix(
-            title,
-            "manifest",
-            f"Namespace {resource.namespace}",
-            Edit("text", text),
-            "it counts for every pod of the namespace",
+        return manifest_patch(namespace.id, title, patch, caveat)
+    makes = "CreateNamespace=true" in app.sync_options and resource.namespace == app.destination_namespace
+    if makes and (parse_version(fleet.version) or (99,)) >= (2, 6):
+        patch = set_field(
+            app.raw, join_pointer("spec", "syncPolicy", "managedNamespaceMetadata", "labels", LEVEL), level
         )
+        return Fix(title, "application", application_place(app), Edit("json-patch", patch), caveat)
+    text = f"metadata:\n  labels:\n    {LEVEL}: {level}\n"
+    return Fix(title, "manifest", f"Namespace {resource.namespace}", Edit("text", text), caveat)
 
 
 def _caveat(found: tuple[Violation, ...]) -> str:
