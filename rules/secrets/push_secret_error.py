@@ -150,7 +150,7 @@ def _reason(resource: Resource, text: str, is_present: bool) -> str:
         return past_sentence(found.says, "is ready") if is_present else found.says
     if meant is not None and meant.entry.says:
         return meant.says
-    if found is not None and found.cause == "template":
+    if found is not None and (found.cause == "template" or found.topic == "aws-policy"):
         return found.says
     return f'the operator says "{telling(text, 12)}"'
 
