@@ -353,7 +353,9 @@ def _last_path_segment(address: str) -> str:
 
 _OPTION = regex(r"--set(?:-string)? ([A-Za-z][\w.-]{0,200}=(?:true|false|\d{1,9})\b)")
 """The switch or number that a chart's own message asks for, as an option of Helm."""
-_WITHIN = regex(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
+_WITHIN = regex(
+    r"(?:make target for|recursed accumulation of) path '(?:<path to cached source>|/tmp/[^/'\n]{1,200})/([^'\n]{1,300})'"
+)
 """The directory of a kustomization that another one names, as kustomize says it; the last is the one that fails."""
 _ADDRESS = regex(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
 _BASE = regex(r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})")

@@ -44,6 +44,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if c.type in ("InvalidSpecError", "ComparisonError", "UnknownError") and _UNREGISTERED.search(c.message)
     ]
     state = fleet.connection(app.cluster)
+    if app.deleting and refused:
+        return  # finalizer-stuck says what keeps it
     if refused:
         yield _finding(
             app,

@@ -78,7 +78,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             yield _object_finding(app, fleet, resource, since)
     since = parse_time(dig(app.raw, "metadata", "deletionTimestamp"))
     if since is not None and app.observed_at - since > patience and _finalizers(app.raw):
-        yield _application_finding(app, deleted, since)
+        yield _application_finding(app, fleet, deleted, since)
 
 
 def _finalizers(obj: Object | None) -> tuple[str, ...]:
@@ -191,7 +191,9 @@ def _is_operator(resource: Resource) -> bool:
     return resource.kind == "Deployment" and resource.group == "apps" and named
 
 
-def _application_finding(app: App, deleted: list[Resource], since: datetime) -> Finding:
+def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
+    unknown = any(_NO_CLUSTER.search(c.message) for c in app.conditions)
+    lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
     errors = [c for c in app.conditions if c.type == "DeletionError"]
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
@@ -200,6 +202,8 @@ def _application_finding(app: App, deleted: list[Resource], since: datetime) -> 
         if deleted
         else f" while {namespace.id} is terminating"
         if namespace
+        else f": {app.cluster.removeprefix('name:')} is no cluster of this Argo CD"
+        if lost
         else ""
     )
     left = sum(1 for r in app.resources if not r.hook)
@@ -212,19 +216,44 @@ def _application_finding(app: App, deleted: list[Resource], since: datetime) -> 
             *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
-        fixes=(
-            *_deletion_errors_fixes(app, errors),
-            Fix(
-                "Or delete the Application alone and leave its objects",
-                "live",
-                f"Application {app.ref}",
-                finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
-                caveat="its objects stay in the cluster, owned by no one",
-            ),
+        fixes=(_lost_cluster_fix(app),) if lost else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
+        explains=(
+            *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
+            *((Symptom.sync(), Symptom.health()) if lost else ()),
         ),
-        explains=tuple(c.symptom for c in errors),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
     )
+
+
+_NO_CLUSTER = regex(
+    r"has not been configured|no clusters with this name|error getting cluster|cluster \S{1,253} (?:was |is )?not found"
+)
+"""Words of Argo CD for a cluster that it does not know; an account may see only some of those that it does."""
+
+
+def _alone_fix(app: App) -> Fix:
+    return Fix(
+        "Or delete the Application alone and leave its objects",
+        "live",
+        f"Application {app.ref}",
+        _own_finalizer_removal(app),
+        caveat="its objects stay in the cluster, owned by no one",
+    )
+
+
+def _lost_cluster_fix(app: App) -> Fix:
+    """Argo CD before 3.3 does not take the second finalizer of post-delete hooks off where the cluster is gone (controller/appcontroller.go)."""
+    return Fix(
+        "Remove the finalizers by hand: Argo CD can delete nothing in a cluster that it does not know",
+        "live",
+        f"Application {app.ref}",
+        _own_finalizer_removal(app),
+        caveat="if the cluster still runs, its objects stay there; register it first to have them deleted",
+    )
+
+
+def _own_finalizer_removal(app: App) -> Edit:
+    return finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name)
 
 
 _NO_PROJECT = regex(
