@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from argolint import (
     App,
     Condition,
+    Edit,
     Finding,
     Fix,
     Fleet,
