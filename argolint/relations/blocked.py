@@ -14,9 +14,8 @@ from typing import Literal
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
-from argolint.comparison import has_sync_option
 from argolint.model import Object, ResourceId, Want
-from argolint.relations.made import made_kinds, makers_of_kinds
+from argolint.relations.made import made_kinds, makers_of_kinds, skips_dry_run
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.named import hosts, named_jobs, written_secrets
 from argolint.relations.references import Reference
@@ -340,5 +339,5 @@ def derived_kinds(app: App, fleet: Fleet) -> Iterator[tuple[Resource, Resource]]
         unserved = maker is not None and not fleet.served_versions(app.cluster, resource.group, resource.kind)
         if maker is None or not unserved or resource.desired is None or resource.live is not None:
             continue
-        if not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true"):
+        if not skips_dry_run(app, fleet, resource.desired):
             yield resource, maker

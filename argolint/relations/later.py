@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -220,34 +220,51 @@ def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
         return
     _, spec = pod_spec(complaint.manifest or {})
     waiting = {_image(c): text_at(c, "name") for c in maps(spec, "containers" if unready else "initContainers")}
-    for manifest in app.evidence.get(Want("manifests")) or ():
-        _, job = (
-            pod_spec(manifest) if manifest.get("kind") == "Job" and "PostSync" in hook_phases(manifest) else ("", {})
-        )
-        name = text_at(manifest, "metadata", "name")
-        same = next((_image(c) for c in maps(job, "containers") if _image(c) in waiting), "")
-        if not same or any(n.id.kind == "Job" and n.id.name == name for n in app.nodes):
-            continue
+    for name, same in _postponed_jobs(app, waiting, first=bool(unready) and not maps(app.raw, "status", "history")):
         part = "container" if unready else "init container"
-        does = "does not become ready" if unready else f"stops in init container {waiting[same]}"
+        container = waiting.get(same) or next(iter(waiting.values()), "")
+        does = "does not become ready" if unready else f"stops in init container {container}"
         facts = {
             "object": complaint.subject,
             "missing": f"Job {name}",
             "wave": str(complaint.place.wave),
-            "container": waiting[same],
+            "container": container,
             "pod": stopped[0].id.name,
             "namespace": complaint.namespace or "default",
         }
+        alike = ", of the same image," if same else ", which may prepare what it needs,"
+        seen = (
+            f"Job {name} and {part} {container} have image {same}"
+            if same
+            else f"the application has never synced in full, and Job {name} prepares something by its name"
+        )
         yield Explained(
             "comes-later",
             app.ref,
             node.id,
-            f"{complaint.subject} {does}; PostSync Job {name}, of the same image, runs only once everything is healthy.",
-            evidence=(f"Job {name} and {part} {waiting[same]} have image {same}; no Job of that name has run",),
+            f"{complaint.subject} {does}; PostSync Job {name}{alike} runs only once everything is healthy.",
+            evidence=(f"{seen}; no Job of that name has run",),
             fixes=advice(__package__, f"comes-later/same-image{unready and '-unready'}", facts, complaint.id),
             likely=True,
         )
         return
+
+
+_PREPARES = regex(r"(?:^|-)(?:db|database|init|migrat\w{0,6}|schema|setup|bootstrap|seed|upgrade)(?:-|$)")
+
+
+def _postponed_jobs(app: App, images: Mapping[str, str], *, first: bool) -> Iterator[tuple[str, str]]:
+    """PostSync Jobs that have not run: those of one of the images, each with that; at a first sync then those that prepare something by their name."""
+    found = []
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        if manifest.get("kind") != "Job" or "PostSync" not in hook_phases(manifest):
+            continue
+        name, job = text_at(manifest, "metadata", "name"), pod_spec(manifest)[1]
+        same = next((_image(c) for c in maps(job, "containers") if _image(c) in images), "")
+        if not any(n.id.kind == "Job" and n.id.name == name for n in app.nodes):
+            found.append((name, same))
+    yield from (each for each in found if each[1])
+    yield from (each for each in found if first and not each[1] and _PREPARES.search(each[0]))
 
 
 _UNREADY = regex(r"Readiness probe (?:failed|errored)")

@@ -8,14 +8,16 @@ from functools import cache
 from typing import Any
 
 from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, peer
-from argolint.values import get, text_at
+from argolint.values import annotations_of, comma_list, get, text_at, texts
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import SYNC_OPTIONS, containers
 from argolint.values.patterns import regex
 
 _SKIP = "SkipDryRunOnMissingResource=true"
@@ -26,6 +28,12 @@ _UNKNOWN_KIND = (
     "resource mapping not found",
     "ensure CRDs are installed first",
 )
+
+
+def skips_dry_run(app: App, fleet: Fleet, manifest: Object | None) -> bool:
+    """Whether a sync passes over the dry run of this object while its kind is unknown; releases before 3.1 read the option of objects alone."""
+    whole = app.raw if fleet.at_least(3, 1) or not fleet.version else {}
+    return has_sync_option(whole, manifest, _SKIP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +96,22 @@ def _installing_object(complaint: Complaint) -> Iterator[Explained]:
     known = [
         KnownObject(app, r) for group, kind in _installers() for r in app.of_kind(kind, group) if r.desired is not None
     ]
+    known = [k for k in known if k.id.kind != "Job" or _INSTALLS.search(_commands(k.resource.desired))]
     alike = [k for k in known if _is_installer_of(k.resource.any, id_.group, id_.kind)]
-    for installer in alike[:1] or (known if len(known) == 1 else ()):
+    only = known if len(known) == 1 and known[0].id.kind != "Job" else ()
+    for installer in alike[:1] or only:
         yield _explained(complaint, installer, installs=True)
+
+
+_INSTALLS = regex(
+    r"\b(?:kubectl|oc)\b[^|;&\n]{0,200}?\s(?:apply|create|replace)\s|\bhelm\b[^|;&\n]{0,200}?\s(?:install|upgrade)\s"
+)
+
+
+def _commands(manifest: Object | None) -> str:
+    """What the containers of a Job run, as one text."""
+    words = (texts(c, "command") + texts(c, "args") for _, c in containers(manifest))
+    return "\n".join(" ".join(each) for each in words)[:8000]
 
 
 _WORD = regex(r"[a-z0-9]{4,}")
@@ -105,10 +126,11 @@ _NAMES = (
 
 
 def _is_installer_of(installer: Object, group: str, kind: str) -> bool:
-    """Whether the installed package's name contains the kind's name, or a word of the group other than its vendor's domain."""
+    """Whether the installed package's name, or a command, contains the kind's name, or a word of the group other than its vendor's domain."""
     labels = group.split(".")
     words = frozenset(_WORD.findall(f"{' '.join(labels[: max(1, len(labels) - 2)])} {kind}".lower())) - _COMMON
-    package = " ".join(text_at(installer, *path).rpartition("/")[2] for path in _NAMES).lower()
+    names = (text_at(installer, *path).rpartition("/")[2] for path in _NAMES)
+    package = " ".join((*names, _commands(installer))).lower()
     return any(word in package or word in package.replace("-", "") for word in words)
 
 
@@ -140,7 +162,7 @@ def _explained(complaint: Complaint, known: KnownObject, *, installs: bool = Fal
     app, id_ = complaint.app, complaint.id
     assert id_ is not None  # `maker_of_kind` has checked it
     same = known.app.ref == app.ref
-    skipped = has_sync_option(app.raw, complaint.manifest, _SKIP)
+    skipped = skips_dry_run(app, complaint.fleet, complaint.manifest)
     misplaced = same and not skipped and has_sync_option({}, known.resource.desired, _SKIP)
     owner = "" if same else f" of Application {known.app.ref}"
     facts: dict[str, Any] = {
@@ -149,7 +171,8 @@ def _explained(complaint: Complaint, known: KnownObject, *, installs: bool = Fal
         "kind": id_.kind,
         "app": str(known.app.ref),
         "own_app": str(app.ref),
-        "wave": str(known.place.wave + 1),
+        "wave": str(max(known.place.wave + 1, complaint.place.wave)),
+        "options": ",".join(dict.fromkeys((*comma_list(annotations_of(complaint.manifest).get(SYNC_OPTIONS)), _SKIP))),
         "other": "" if same else str(known.app.ref),
         "wait": Shell(_installers()[known.id.group, known.id.kind]) if installs else "",
     }

@@ -9,6 +9,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import Object, Want
 from argolint.relations.blocked import blocked, halted
+from argolint.relations.made import skips_dry_run
 from argolint.sequence.order import is_hook
 from argolint.sequence.play import End, Played, play
 from argolint.sequence.tasks import Item, Options, Task
@@ -54,7 +55,8 @@ def next_sync(app: App, fleet: Fleet) -> Played:
         return "progressing" if identity in stuck else "suspended" if identity in paused else "healthy"
 
     confirm = "Prune=confirm" in app.sync_options and fleet.at_least(3, 4)
-    return play(items_of(app), ends, replace(options_of(app), confirm=confirm))
+    skip = skips_dry_run(app, fleet, None)
+    return play(items_of(app), ends, replace(options_of(app), confirm=confirm, skip_missing_kinds=skip))
 
 
 def _identity(app: App, manifest: Object) -> tuple[str, str, str, str]:

@@ -34,6 +34,7 @@ from argolint.relations.source import (
     chart_of_git,
     credentials_elsewhere,
     deep_hub_address,
+    picked_version,
     unexpanded_template,
 )
 from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
@@ -47,6 +48,7 @@ _FINDERS: tuple[Finder, ...] = (
     chart_of_git,
     chart_in_address,
     deep_hub_address,
+    picked_version,
     credentials_elsewhere,
     container_of_target,
     taken_object,

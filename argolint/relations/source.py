@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App
@@ -185,6 +186,43 @@ def credentials_elsewhere(complaint: Complaint) -> Iterator[Explained]:
         address = f"{at}/repoURL is {excerpt(url, 200)}"
         yield _of_address_at(complaint, at, sentence, address, "registered-apart", facts, likely=True)
         return
+
+
+_PULLED = regex(
+    r"helm (?:chart )?pull (?:oci://)?(?P<of>[\w./:-]{1,300}?)(?: --version |:)(?P<version>v?\d[\w.+-]{0,60})(?=[ `])"
+)
+_NO_CHART = regex(
+    r"not found|manifest unknown|minimum number of descriptors|layer with mediatype|could not load config with mediatype",
+    re.IGNORECASE,
+)
+
+
+def picked_version(complaint: Complaint) -> Iterator[Explained]:
+    """A range of versions, and the one that Argo CD picked for it among the registry's tags is no chart."""
+    pulled = complaint.first(_PULLED)
+    if pulled is None:
+        return
+    for at, source in _charts(complaint, _NO_CHART):
+        revision, chart, picked = text_at(source, "targetRevision"), text_at(source, "chart"), pulled["version"]
+        if not pulled["of"].endswith(f"/{chart}") or not revision or _EXACT.fullmatch(revision) or revision == picked:
+            continue
+        repository = f"{bare_address(text_at(source, 'repoURL')).rstrip('/')}/{chart}"
+        facts = {
+            "chart": f"oci://{repository}",
+            "revision": revision,
+            "repository": repository,
+            "stripped": not complaint.fleet.at_least(3, 1) and not picked.startswith("v"),
+            "picked": picked,
+        }
+        sentence = f"picks {excerpt(picked, 40)} for {excerpt(revision, 40)} among the tags of {excerpt(repository, 120)}, and finds no chart of that tag."
+        address = f"{at}/targetRevision is {excerpt(revision, 40)}: Argo CD takes the highest tag that fits, of charts and images alike"
+        found = _of_address_at(complaint, at, sentence, address, "picked-version", facts, likely=True)
+        yield replace(found, pointer=f"{at}/targetRevision")
+        return
+
+
+_EXACT = regex(r"v?\d+(?:\.\d+){0,2}(?:[-+][\w.+-]{1,100})?")
+"""One version, and no range."""
 
 
 def _of_address_at(

@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, settled
 from argolint.edits.pruning import ignored_extraneous
-from argolint.values import maps, sh, text_at
+from argolint.values import maps, parse_version, sh, text_at
 from argolint.values.kubernetes import reads
 
 from ._fields import change_line
@@ -74,39 +74,70 @@ def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | None) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """The step of an ApplicationSet's RollingSync that `ahead` has not finished, so that this application waits."""
+    """A step of an ApplicationSet's RollingSync in which `ahead` is not done, so that this application waits.
+
+    own     the application's own step; the same as `step` if that lets only some applications go at a time
+    unseen  whether `ahead` has synced and is Healthy, and the set still waits for a sync of it
+    """
 
     maker: ResourceId
     own: str
     ahead: str
     step: str
+    unseen: bool = False
 
     @property
     def reason(self) -> str:
-        return f"step {self.own} of {self.maker} waits for application {self.ahead}"
+        but = ", Pending there though Synced and Healthy" if self.unseen else ""
+        at_a_time = ", which goes first (maxUpdate)" if self.step == self.own else ""
+        return f"step {self.own} of {self.maker} waits for application {self.ahead}{but or at_a_time}"
 
     @property
     def fix(self) -> Fix:
-        title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
         name = sh(f"{self.maker.namespace}/{self.ahead}")
-        command = f"argocd app get {name} --show-operation"
-        return Fix(
-            title, "live", f"Application {self.ahead}", Edit("command", command), "a sync by hand skips the steps"
-        )
+        if self.unseen:
+            title = f"Sync application {self.ahead} once more, so that the set sees a sync of it"
+            command, caveat = f"argocd app sync {name}", "Argo CD 2.14.5 and 3.0 need no second sync"
+        else:
+            title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
+            command, caveat = f"argocd app get {name} --show-operation", "a sync by hand skips the steps"
+        return Fix(title, "live", f"Application {self.ahead}", Edit("command", command), caveat)
 
 
 def _awaited_step(app: App, fleet: Fleet) -> _Step | None:
-    """The unfinished step before the application's own (argo-cd docs/operator-manual/applicationset/Progressive-Syncs.md)."""
+    """The unfinished step that this application waits for (argo-cd docs/operator-manual/applicationset/Progressive-Syncs.md)."""
     made_by = maker(app, fleet)
     rows = maps(made_by, "status", "applicationStatus") if made_by else []
     own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
     if made_by is None or own is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
         return None
-    before = [r for r in rows if text_at(r, "status") != "Healthy" and _number(r) < _number(own)]
-    if not before:
+    ahead = [r for r in rows if text_at(r, "status") != "Healthy" and _number(r) < _number(own)]
+    ahead = ahead or [r for r in rows if _number(r) == _number(own) and _goes_first(made_by, r)]
+    if not ahead:
         return None
-    first = min(before, key=_number)
-    return _Step(set_id(fleet, made_by), text_at(own, "step"), text_at(first, "application"), text_at(first, "step"))
+    first = min(ahead, key=_number)
+    name = text_at(first, "application")
+    unseen = _is_unseen(fleet, fleet.app(name, app.ref.namespace), first)
+    return _Step(set_id(fleet, made_by), text_at(own, "step"), name, text_at(first, "step"), unseen)
+
+
+def _goes_first(made_by: Object, row: Object) -> bool:
+    """Whether the application is under way in a step that lets only some go at a time."""
+    steps, number = maps(made_by, "spec", "strategy", "rollingSync", "steps"), _number(row)
+    limited = 0 < number <= len(steps) and steps[number - 1].get("maxUpdate") is not None
+    return limited and text_at(row, "status") in ("Pending", "Progressing")
+
+
+def _is_unseen(fleet: Fleet, app: App | None, row: Object) -> bool:
+    """Whether a release before 2.14.5 waits for a sync that has been: it counts one that began after it waited, or of its own revisions alone.
+
+    applicationset_controller.go, updateApplicationSetApplicationStatus; argoproj/argo-cd#12459, #20230.
+    """
+    if app is None or text_at(row, "status") != "Pending" or app.sync_status != "Synced":
+        return False
+    done = app.operation is not None and app.operation.phase == "Succeeded" and app.health.status == "Healthy"
+    version = parse_version(fleet.version)
+    return done and version is not None and version < (2, 14, 5)
 
 
 def _number(row: Object) -> int:
@@ -155,6 +186,4 @@ def _reason(app: App, to_prune: bool) -> str:
     return "no sync has reached this revision"
 
 
-RULE = Rule(
-    id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.NOT_DONE, standing=True
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.NOT_DONE, standing=True)

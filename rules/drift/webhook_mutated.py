@@ -224,4 +224,4 @@ def _is_by_mutator(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "mutator") and admitted and not by_another_rule
 
 
-RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.WRITER)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.WRITER)

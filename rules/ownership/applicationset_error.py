@@ -30,6 +30,7 @@ from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
+from ._lacking import lack_of
 
 _CAUSES = {
     "ApplicationGenerationFromParamsError": "generator",
@@ -101,13 +102,12 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
     cause = _CAUSES.get(text_at(condition, "reason"), "unknown")
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
+    lack = lack_of(fleet, tuple(_generators(raw)), text_at(condition, "message"))
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
+    subject = f"ApplicationSet {namespace}/{name} {_FAILS['rollout' if _waits(condition) else cause]}"
+    then = f", so {_missing_applications(cause)} is made or updated"
     return Finding(
-        message=in_passing(
-            f"ApplicationSet {namespace}/{name} {_FAILS['rollout' if _waits(condition) else cause]}",
-            text_at(condition, "message"),
-            f", so {_missing_applications(cause)} is made or updated",
-        ),
+        message=f"{subject}: {lack.says}{then}." if lack else in_passing(subject, text_at(condition, "message"), then),
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
@@ -116,11 +116,11 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         ),
         fixes=(
             Fix(
-                _specific_fix_text(fleet, raw, text_at(condition, "message"))
+                (lack.remedy if lack else _specific_fix_text(fleet, raw, text_at(condition, "message")))
                 or _fix_text(cause, text_at(condition, "message")),
                 "application",
                 f"ApplicationSet {namespace}/{name}",
-                Edit("command", command),
+                Edit("text", lack.place) if lack else Edit("command", command),
             ),
         ),
         explains=(Symptom.health(id_),),
@@ -230,10 +230,8 @@ def _missing_applications(cause: str) -> str:
 
 
 RULE = Rule(
-    id="applicationset-error",
-    family="ownership",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     causes=("generator", "template", "validation", "apply", "unknown"),
 )

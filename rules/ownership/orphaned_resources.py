@@ -80,12 +80,4 @@ def _is_of_argocd(node: Node) -> bool:
     return node.id.group == "argoproj.io" and node.id.kind in ("AppProject", "Application")
 
 
-RULE = Rule(
-    id="orphaned-resources",
-    family="ownership",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.CAUSE, standing=True)

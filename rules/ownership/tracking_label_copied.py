@@ -163,12 +163,4 @@ def _keep_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(
-    id="tracking-label-copied",
-    family="ownership",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

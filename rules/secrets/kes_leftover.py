@@ -207,12 +207,4 @@ def _with_namespace(resource: Resource) -> dict[str, object]:
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": resource.namespace}}
 
 
-RULE = Rule(
-    id="kes-leftover",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

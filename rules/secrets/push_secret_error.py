@@ -304,12 +304,4 @@ def _without_asking(resource: Resource, since: str, version: OperatorVersion) ->
     return (*upgrade, write) if near else (write, *upgrade)
 
 
-RULE = Rule(
-    id="push-secret-error",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)

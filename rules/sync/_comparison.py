@@ -178,13 +178,19 @@ def _values_file_paths(source: Object) -> Iterator[tuple[int, str]]:
         yield place, posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _entry_below_source_path(app: App, source: Object, pointer: str) -> str:
-    """The valueFiles entry at `pointer`, below the path of the source that it refers to; empty if that source has no path."""
-    place = pointer.rpartition("/helm/valueFiles/")[2]
-    entries = items(source, "helm", "valueFiles")
-    entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
-    ref, _, rest = entry.removeprefix("$").partition("/")
-    if not entry.startswith("$"):
+def _entries_from_root(app: App, source: Object, pointer: str) -> list[Json]:
+    """The edits of the valueFiles at and around `pointer` that refer to a source with a path, as if its ref meant that folder."""
+    at, _, place = pointer.rpartition("/")
+    right = [_entry_from_root(app, entry) for entry in items(source, "helm", "valueFiles")]
+    if not (place.isdigit() and int(place) < len(right) and right[int(place)]):
+        return []
+    return [{"op": "replace", "path": f"{at}/{n}", "value": value} for n, value in enumerate(right) if value]
+
+
+def _entry_from_root(app: App, entry: Json) -> str:
+    """The entry below the path of the source that it refers to; empty if that source has no path, or the entry holds it already."""
+    ref, _, rest = entry.removeprefix("$").partition("/") if isinstance(entry, str) else ("", "", "")
+    if not isinstance(entry, str) or not entry.startswith("$"):
         return ""
     below = next((str(s.get("path") or "") for s in app.sources if s.get("ref") == ref), "")
     folder = posixpath.normpath(below).strip("/") if below else "."
@@ -250,7 +256,7 @@ def _facts(
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
-        "from_root": _entry_below_source_path(app, source, pointer),
+        "from_root": _entries_from_root(app, source, pointer),
         "with_ref": _entry_with_unused_ref(app, source, pointer),
         "libs_from_root": _libs_with_own_path(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
@@ -347,7 +353,9 @@ def _last_path_segment(address: str) -> str:
 
 _OPTION = regex(r"--set(?:-string)? ([A-Za-z][\w.-]{0,200}=(?:true|false|\d{1,9})\b)")
 """The switch or number that a chart's own message asks for, as an option of Helm."""
-_WITHIN = regex(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
+_WITHIN = regex(
+    r"(?:make target for|recursed accumulation of) path '(?:<path to cached source>|/tmp/[^/'\n]{1,200})/([^'\n]{1,300})'"
+)
 """The directory of a kustomization that another one names, as kustomize says it; the last is the one that fails."""
 _ADDRESS = regex(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
 _BASE = regex(r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})")

@@ -44,6 +44,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if c.type in ("InvalidSpecError", "ComparisonError", "UnknownError") and _UNREGISTERED.search(c.message)
     ]
     state = fleet.connection(app.cluster)
+    if app.deleting and refused:
+        return  # finalizer-stuck says what keeps it
     if refused:
         yield _finding(
             app,
@@ -173,11 +175,5 @@ def _finding(
 
 
 RULE = Rule(
-    id="cluster-unknown",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    causes=("unregistered", "unreachable"),
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="error", check=check, causes=("unregistered", "unreachable"), rank=Rank.CAUSE
 )

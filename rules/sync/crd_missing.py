@@ -36,12 +36,13 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.comparison import builtin, has_sync_option
-from argolint.edits import application_place
+from argolint.comparison import builtin
+from argolint.edits import application_place, manifest_patch
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
+from argolint.relations.made import skips_dry_run
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
@@ -92,7 +93,7 @@ def _is_unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
         resource.desired is not None
         and resource.live is None
         and not _crd_owners(app, fleet, group)
-        and not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+        and not skips_dry_run(app, fleet, resource.desired)
     )
 
 
@@ -130,7 +131,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     definitions = _crd_owners(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
     unknown = _of_tool(group, what) or f"cluster {app.cluster} does not know {what}{origin}"
-    fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, first.id) else "applies nothing"
+    fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, fleet, first.id) else "applies nothing"
     finding = Finding(
         message=f"The sync of application {app.ref} {fails}: {unknown}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
@@ -144,10 +145,10 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     return found if found is finding else replace(found, follows=())  # the cause is not a missing CRD
 
 
-def _is_past_dry_run(app: App, id_: ResourceId) -> bool:
+def _is_past_dry_run(app: App, fleet: Fleet, id_: ResourceId) -> bool:
     """Whether the sync got beyond its dry run: it skipped that of this object, or applied other objects."""
     resource = app.resource(id_.key)
-    skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+    skipped = resource is not None and skips_dry_run(app, fleet, resource.desired)
     applied = app.operation is not None and any(r.get("status") in ("Synced", "Pruned") for r in app.operation.results)
     return skipped or applied
 
@@ -254,13 +255,11 @@ def _fixes(
         yield _builtin_kind_fix(resource)
         return
     elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Write apiVersion: {alike}, in which the cluster serves {kind}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": alike}]),
-            caveat="fields may have moved between the two",
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": alike}],
+            "fields may have moved between the two",
         )
         return
     elif resource is not None and group in _served_without_crd():
@@ -284,13 +283,11 @@ def _fixes(
                 ),
             )
     if resource is not None and id_ is not None:
-        yield Fix(
+        yield manifest_patch(
+            id_,
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
-            "manifest",
-            str(id_),
-            Edit("json-patch", sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true")),
-            caveat="the object is applied late, and does not help where no one brings the CRD",
-            resource=id_,
+            sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
+            "the object is applied late, and does not help where no one brings the CRD",
         )
 
 
@@ -349,13 +346,11 @@ def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
         caveat="no CRD declares these kinds",
     )
     if entry.get("instead"):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Or write apiVersion: {entry['instead']}, whose CRDs {entry['product']} brings",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}]),
-            caveat=str(entry.get("caveat") or ""),
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}],
+            str(entry.get("caveat") or ""),
         )
 
 
@@ -384,9 +379,7 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     api = api_of_kind(resource.kind)
     if api and api != resource.id.api_version:
         patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
-        return Fix(
-            f"Write apiVersion: {api}", "manifest", str(resource.id), Edit("json-patch", patch), resource=resource.id
-        )
+        return manifest_patch(resource.id, f"Write apiVersion: {api}", patch)
     return Fix(
         f"See under which API the cluster serves {resource.kind}",
         "live",
@@ -396,4 +389,4 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

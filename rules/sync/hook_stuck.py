@@ -171,6 +171,8 @@ def _reason(
     if node is None and awaited.reason == "deletion of":
         failed = _failed_peer(app)
         return f"which is gone already, while {failed.id} has failed" if failed else "which is gone already"
+    if _is_deleted(app, awaited):
+        return "which was deleted after it was applied"
     if node is None:
         found = _hooks.rendered_hook(app, awaited)
         seconds = _hooks.seconds_kept(found[1]) if found else None
@@ -202,6 +204,13 @@ def _reason(
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
     why = f': "{node.health.message}"' if node.health.message else ""
     return f"which is {node.health.status or 'without health'}{why}"
+
+
+def _is_deleted(app: App, awaited: Awaited) -> bool:
+    """Whether the running sync has applied the object, and the cluster does not have it any more: then its health never comes."""
+    if app.operation is None or awaited.reason != "healthy state of":
+        return False
+    return any(r.missing and awaited.is_(r.id) and app.operation.applied(r.id) for r in app.resources)
 
 
 def _rests_by_own_check(app: App, fleet: Fleet, node: Node | None) -> bool:
@@ -273,7 +282,8 @@ def _finding(
         fixes=causes,
         explains=(*consequences(app), *_health_symptoms(app, node)),
     )
-    if node is not None and awaited is not None and awaited.reason != "deletion of" and not (sidecar or running):
+    apart = awaited is None or awaited.reason == "deletion of" or _is_deleted(app, awaited)
+    if node is not None and not (apart or sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
     runs = trouble is None or not trouble.cause  # else what the pods lack is known
     stopped = runs and awaited is not None and awaited.reason == "healthy state of" and finding.fixes == causes
@@ -340,7 +350,7 @@ def _cause_fixes(
     if awaited is not None and node is None and awaited.reason == "completion of hook":
         yield from _hooks.vanished_hook_fixes(id_, manifest, awaited)
         return
-    if id_ is None or awaited is None:
+    if id_ is None or awaited is None or _is_deleted(app, awaited):
         return
     live = _live_object(app, node) if node else None
     made = renewed_dependent(app, node.uid, live) if node else None
@@ -360,22 +370,11 @@ def _cause_fixes(
     if trouble is not None and trouble.cause:
         yield from pods.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
-        yield Fix(
-            "Confirm the pruning",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
-            caveat="deletes the object",
-        )
+        yield from advice(__package__, "hook-stuck/confirmation", {"app": str(app.ref)})
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
-        pod, unready = trouble.node.id, _is_unready(trouble)
-        previous = "" if unready else " --previous"
-        yield Fix(
-            f"Read why its container {'is not ready' if unready else 'ended'}, and repair that",
-            "manifest",
-            str(id_),
-            Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
-        )
+        pod = trouble.node.id
+        facts = {"hook": str(id_), "namespace": pod.namespace, "pod": pod.name}
+        yield from advice(__package__, f"hook-stuck/{'unready' if _is_unready(trouble) else 'ended'}", facts)
     else:
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
@@ -421,13 +420,4 @@ def _terminate_fix(app: App, title: str) -> Fix:
     )
 
 
-RULE = Rule(
-    id="hook-stuck",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Options,
-    rank=Rank.WAITING,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

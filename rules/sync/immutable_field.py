@@ -39,12 +39,12 @@ from argolint import (
 )
 from argolint.application.applied import not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
-from argolint.edits import application_place, removals, set_field, sync_option
+from argolint.edits import application_place, manifest_patch, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
 from argolint.relations.blocked import members
-from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
+from argolint.values import below, enumerated, fits, get, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -309,13 +309,7 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     if was == wanted:
         return
     patch = [{"op": "remove", "path": pointer}] if was is MISSING else set_field(desired, pointer, was)
-    yield Fix(
-        f"Write into Git what is live at {pointer}",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", patch),
-        resource=resource.id,
-    )
+    yield manifest_patch(resource.id, f"Write into Git what is live at {pointer}", patch)
 
 
 _FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
@@ -330,13 +324,11 @@ def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in ("", None, [], [""]) and get(live, f, None)]
     if field not in fields:
         return
-    yield Fix(
+    yield manifest_patch(
+        resource.id,
         f"Leave {enumerated(fields, 'field')} out of Git: an empty value asks for another address than the one that is live",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", removals(desired, fields)),
-        caveat="many charts have a value for it; where the sync still fails, write the live address there once",
-        resource=resource.id,
+        removals(desired, fields),
+        "many charts have a value for it; where the sync still fails, write the live address there once",
     )
 
 
@@ -353,12 +345,10 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
         for change in changes:
             if change.live is not MISSING:
                 patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
-    yield Fix(
+    yield manifest_patch(
+        resource.id,
         f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", patch),
-        resource=resource.id,
+        patch,
     )
 
 
@@ -384,7 +374,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         case "hook":
             yield _hook_fix(app, id_, resource)
         case "orphan":
-            yield _orphan_fix(app, id_)
+            yield from _orphan_fixes(app, id_, resource, pointer)
             yield from _take_back_fixes(resource, pointer)
             return
         case "rename":
@@ -454,14 +444,37 @@ def _hook_fix(app: App, id_: ResourceId, resource: Resource | None) -> Fix:
     )
 
 
-def _orphan_fix(app: App, id_: ResourceId) -> Fix:
-    return Fix(
-        "Delete the object without its pods, then sync",
+def _orphan_fixes(app: App, id_: ResourceId, resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Deletes the object and keeps its pods, if the new one takes them over; else with them, if their claims stay."""
+    with_pods = resource is not None and _loses_its_pods(resource)
+    if with_pods and text_at(resource.live if resource else None, *_WHEN_DELETED) == "Delete":
+        return
+    of_claims = pointer == "/spec/volumeClaimTemplates"
+    orphan = "" if with_pods else " --cascade=orphan"
+    yield Fix(
+        "Delete the object with its pods, which the new selector leaves out"
+        if with_pods
+        else "Delete the object without its pods, then sync",
         "live",
         str(id_),
-        Edit("command", f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}"),
-        caveat="claims that exist keep their size and class: change them one by one",
+        Edit("command", f"kubectl delete {kubectl_name(id_)}{orphan} && argocd app sync {sh(app.ref)}"),
+        caveat="its pods are missing until the sync; its claims stay"
+        if with_pods
+        else "claims that exist keep their size and class: change them one by one"
+        if of_claims
+        else "",
+        effects=("restarts", "deletes") if with_pods else (),
     )
+
+
+_WHEN_DELETED = ("spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+
+
+def _loses_its_pods(resource: Resource) -> bool:
+    """Whether the desired selector leaves out the live pods: a StatefulSet cannot make pods whose names they still have."""
+    wanted = mapping(resource.desired, "spec", "selector", "matchLabels")
+    labels = mapping(resource.live, "spec", "template", "metadata", "labels")
+    return bool(labels) and any(labels.get(key) != value for key, value in wanted.items())
 
 
 def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
@@ -489,4 +502,4 @@ def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     )
 
 
-RULE = Rule(id="immutable-field", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

@@ -56,7 +56,8 @@ _NO_NAMESPACE_SENTENCE = "neither a manifest nor its destination names a namespa
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each InvalidSpecError."""
     for condition in app.conditions:
-        if condition.type == "InvalidSpecError":
+        lost = app.deleting and classify(condition.message) == "cluster"  # finalizer-stuck says what that keeps
+        if condition.type == "InvalidSpecError" and not lost:
             yield _finding(app, fleet, condition)
 
 
@@ -170,10 +171,8 @@ def _permitted_servers(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
 
 
 RULE = Rule(
-    id="invalid-spec",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     causes=("destination", "repository", "project", "cluster", "source", "unknown"),
 )

@@ -20,9 +20,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
+from argolint import App, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
 from argolint.application.applied import not_yet_applied
-from argolint.values import glob, items, mapping, maps, parse_duration, sh, text_at
+from argolint.edits.advice import advice
+from argolint.values import glob, items, mapping, maps, parse_duration, text_at
 
 from ._cron import Cron, parse
 
@@ -97,6 +98,11 @@ def _waits_for_sync(app: App) -> bool:
 def _is_blocked_by_window(app: App) -> bool:
     """True if the running operation itself reports it (controller/sync.go, SyncAppState)."""
     return app.operation is not None and "sync window" in app.operation.message
+
+
+def _is_held(app: App) -> bool:
+    """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
+    return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
 
 
 def _project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
@@ -197,8 +203,11 @@ def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
     by_hand = is_sync_allowed(windows, is_open, manual=True)
+    begun = f"holds up a sync of application {app.ref} that has begun," if _is_held(app) else ""
     return Finding(
-        message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
+        message=f"A sync window of project {app.ref.project} {begun} {when}."
+        if begun
+        else f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
             *(
@@ -206,7 +215,7 @@ def _finding(
                 for w in windows[:5]
             ),
         ),
-        fixes=tuple(_fixes(app, at, by_hand=by_hand)),
+        fixes=_fixes(app, at, by_hand=by_hand),
         explains=tuple(_claims(app)),
     )
 
@@ -217,7 +226,7 @@ def _unread_windows_finding(app: App) -> Finding:
         message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
         at=Location(app.ref),
         evidence=("the sync windows of the application could not be read",),
-        fixes=tuple(_fixes(app, None, by_hand=False)),
+        fixes=_fixes(app, None, by_hand=False),
         explains=tuple(_claims(app)),
     )
 
@@ -238,37 +247,18 @@ def _claims(app: App) -> Iterator[Symptom]:
         )
 
 
-def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
-    if by_hand:
-        yield Fix(
-            "Sync by hand: the window allows that",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app sync {sh(app.ref)}"),
-        )
-    if at is not None:
-        yield Fix(
-            f"Wait until {at:%Y-%m-%d %H:%M} UTC",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app get {sh(app.ref)}"),
-        )
-    yield Fix(
-        "Change the window, if it keeps out more than it should",
-        "argocd-settings",
-        f"AppProject {app.ref.project}",
-        Edit("command", f"argocd proj windows list {sh(app.ref.project)}"),
-        caveat="every application that the window names may then sync",
-    )
+def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
+    held = _is_held(app)
+    facts = {
+        "app": str(app.ref),
+        "project": app.ref.project,
+        "by_hand": by_hand and not held,
+        "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
+        "goes_on": "a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
+        if held
+        else "",
+    }
+    return advice(__package__, "sync-window-denies", facts)
 
 
-RULE = Rule(
-    id="sync-window-denies",
-    family="sync",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, rank=Rank.CAUSE, standing=True)

@@ -2,8 +2,9 @@
 
 What it finds: a word that Argo CD does not read: a sync option or compare option of an Application or of a manifest, a hook type, a hook delete
 policy or a sync wave. It is misspelt, in another case, with a space, with an unknown value, or at a place where Argo CD does not read it
-(`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels). Also an annotation of
-`argocd.argoproj.io` whose name is nearly a known one.
+(`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels), or this release of Argo CD does not
+read it there yet (`SkipDryRunOnMissingResource=true` in an Application before 3.1). Also an annotation of
+`argocd.argoproj.io` whose name is nearly a known one, and a finalizer of an Application that Argo CD does not know.
 
 Why it hurts: Argo CD compares whole words and does not report others. The namespace is not created, the object is pruned all the same, the wave
 is 0. An object with an unknown hook type belongs to no phase, so no sync ever applies it.
@@ -31,7 +32,7 @@ from typing import Any
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
+from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of, parse_version
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
 from argolint.values.patterns import regex
@@ -52,6 +53,7 @@ class Fault:
     then    the consequence
     right   the whole text that Argo CD would read there; None if nothing is similar
     move    the table of the place where Argo CD reads this word
+    younger a later release of Argo CD reads it there
     """
 
     pointer: str
@@ -59,6 +61,7 @@ class Fault:
     consequence: str
     correction: str | None = None
     move: str = ""
+    younger: bool = False
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -68,13 +71,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each word, those of the Application first."""
-    for fault in _application_faults(app):
+    for fault in (*_application_faults(app), *_younger_application_options(app, fleet)):
         yield _finding(app, None, fault)
     reported = set()
     for id_, manifest in _manifests(app):
         if id_.key not in reported:
             reported.add(id_.key)
-            for fault in _manifest_faults(manifest):
+            for fault in (*_manifest_faults(manifest), *_younger_manifest_options(manifest, fleet)):
                 yield _finding(app, id_, fault)
 
 
@@ -112,11 +115,53 @@ def _application_faults(app: App) -> Iterator[Fault]:
         yield from _option_list_faults(marks, name, table, other)
 
 
+def _finalizer_faults(application: Object) -> Iterator[Fault]:
+    """Finalizers of an Application with Argo CD's domain, which nothing of Argo CD removes (pkg/apis/application/v1alpha1/application_defaults.go)."""
+    for index, word in enumerate(items(application, "metadata", "finalizers")):
+        if isinstance(word, str) and "argocd.argoproj.io" in word and not _FINALIZER.fullmatch(word):
+            then = "its objects stay when it is deleted, and the deletion waits for the finalizer"
+            close = difflib.get_close_matches(word, ("resources-finalizer.argocd.argoproj.io",), 1, 0.85)
+            yield Fault(f"/metadata/finalizers/{index}", word, then, close[0] if close else None)
+
+
+_FINALIZER = regex(r"(?:resources-finalizer|(?:pre|post)-delete-finalizer)\.argocd\.argoproj\.io(?:/\w{1,40})?")
+
+
+def _younger_application_options(app: App, fleet: Fleet) -> Iterator[Fault]:
+    """Options of the Application that only later releases read; some are read of objects before."""
+    for index, option in enumerate(items(app.spec, "syncPolicy", "syncOptions")):
+        if since := _first_release(fleet, "application-sync-options", option):
+            of_objects = option in _known_words("resource-sync-options")
+            move = (
+                "resource-sync-options"
+                if of_objects and not _first_release(fleet, "resource-sync-options", option)
+                else ""
+            )
+            then = f"Applications have it from Argo CD {since}, and this is {fleet.version}"
+            yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move, younger=True)
+
+
+def _younger_manifest_options(manifest: Object, fleet: Fleet) -> Iterator[Fault]:
+    for option in _words(annotations_of(manifest).get(SYNC_OPTIONS)):
+        if since := _first_release(fleet, "resource-sync-options", option):
+            then = f"objects have it from Argo CD {since}, and this is {fleet.version}"
+            yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then, younger=True)
+
+
+def _first_release(fleet: Fleet, table: str, option: Json) -> str:
+    """The first release that reads the option there, if this server is older; else empty."""
+    since = str(load(__package__, "options.yaml")[f"{table}-since"].get(option, "")) if isinstance(option, str) else ""
+    version = parse_version(fleet.version)
+    return since if since and version and version[:2] < (parse_version(since) or ())[:2] else ""
+
+
 def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
     # an Application's own words have their own findings
-    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
+    if (manifest.get("kind"), api_of(manifest)[0]) == ("Application", "argoproj.io"):
+        yield from _finalizer_faults(manifest)
+    else:
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
@@ -252,6 +297,7 @@ def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
     return Finding(
         message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {subject}: {fault.consequence}.',
         at=Location(app.ref, id_, fault.pointer),
+        severity="info" if fault.younger and app.sync_status == "Synced" else None,  # nothing has needed it so far
         fixes=tuple(_fixes(app, id_, fault)),
     )
 
@@ -286,6 +332,4 @@ def _move_fix(app: App, fault: Fault) -> Fix:
     return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)
 
 
-RULE = Rule(
-    id="unknown-option", family="sync", severity="warning", doc=__doc__, check=check, wants=wants, reads=worth_reading
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=worth_reading)

@@ -1,0 +1,96 @@
+"""Which elements of a list, or which clusters, lack the parameter that the template of an ApplicationSet reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from argolint import Fleet, Object
+from argolint.application.fleet import IN_CLUSTER
+from argolint.redaction import excerpt
+from argolint.values import dig, enumerated, mapping, maps, text_at
+from argolint.values.patterns import regex
+
+from ..shared.labels import label_selector, labels_at
+
+_NO_KEY = regex(r'at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key "(?P<key>[^"]{1,200})"')
+Given = Sequence[tuple[str, Object]]
+"""What a generator gives: parameters, each with the name of its element or cluster."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A clause on who lacks the parameter, what ends that, and where."""
+
+    says: str
+    remedy: str
+    place: str
+
+
+def lack_of(fleet: Fleet, generators: Sequence[tuple[str, Object]], message: str) -> Lack | None:
+    """Who lacks the parameter, if the same generator gives it to others, or the set has no other generator; else None."""
+    found = _NO_KEY.search(message)
+    path = found["path"].split(".") if found else []
+    if found is None or found["key"] not in path:
+        return None
+    missing = path[: path.index(found["key"]) + 1]
+    for kind, body in generators:
+        given = _given(fleet, kind, body)
+        lacking = [(name, each) for name, each in given if dig(each, *missing) is None]
+        if lacking and (len(lacking) < len(given) or len(generators) == 1):
+            return (_of_list if kind == "list" else _of_clusters)(lacking, path)
+    return None
+
+
+def _given(fleet: Fleet, kind: str, body: Object) -> Given:
+    if body.get("elementsYaml") or body.get("flatList"):
+        return ()
+    if kind == "list":
+        return [(_element_name(each, number), each) for number, each in enumerate(maps(body, "elements"))]
+    return [*_clusters(fleet, body)] if kind == "clusters" else ()
+
+
+def _element_name(element: Object, number: int) -> str:
+    named = (text_at(element, key) for key in ("name", "cluster", "env", "namespace"))
+    return next(filter(None, named), str(number))
+
+
+def _clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]]:
+    """The parameters of the clusters that the generator selects; the local cluster may lack a Secret to select it by, which no API shows."""
+    selector = label_selector(mapping(body, "selector"))
+    for server, raw in fleet.clusters.items():
+        parts = {part: mapping(raw, part) for part in ("labels", "annotations") if mapping(raw, part)}
+        labels = {**labels_at(raw), "argocd.argoproj.io/secret-type": "cluster"}
+        if selector and (selector.empty or (selector.matches(labels) and (parts or server != IN_CLUSTER))):
+            metadata = {"metadata": parts} if parts or server != IN_CLUSTER else {}
+            name = text_at(raw, "name") or server
+            yield name, {"name": name, "server": server, **metadata, "values": mapping(body, "values")}
+
+
+def _of_list(lacking: Given, path: Sequence[str]) -> Lack:
+    several, key = len(lacking) > 1, ".".join(path)
+    names = f"element{'s' if several else ''} {enumerated([repr(excerpt(name, 40)) for name, _ in lacking])}"
+    has = [*map(str, mapping(lacking[0][1], *path[:-1]))]
+    near = [] if several else difflib.get_close_matches(path[-1], has, 1, 0.75)
+    remedy = f"Rename {excerpt(near[0], 40)} to {path[-1]} in {names}" if near else f"Give {key} to {names}"
+    place = (
+        f"spec.generators, list.elements: each element needs {key}, or the template must do without it (dig, hasKey)"
+    )
+    return Lack(f"{names} of its list lack{'' if several else 's'} {key}", remedy, place)
+
+
+def _of_clusters(lacking: Given, path: Sequence[str]) -> Lack:
+    several, names = len(lacking) > 1, enumerated([excerpt(name, 40) for name, _ in lacking])
+    sort = path[1].removesuffix("s") if path[0] == "metadata" and len(path) > 2 else ""
+    what = f"{sort} {'.'.join(path[2:])}" if sort else ".".join(path)
+    place = (
+        f"metadata.{path[1]} of the cluster's Secret of Argo CD: {path[-1]}"
+        if sort
+        else "spec.generators, clusters.values"
+    )
+    return Lack(
+        f"cluster{'s' if several else ''} {names} lack{'' if several else 's'} {what}",
+        f"Give {names} {what}, or leave {'them' if several else 'it'} out by the generator's selector",
+        f"{place}; a selector reads labels of such Secrets, and leaves out a local cluster without one",
+    )
