@@ -101,6 +101,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                             "version": {"type": "string", "pattern": "^v\\d"},
                             "kinds": {"type": "array", "items": {"type": "string"}},
                             "same_fields": {"type": "array", "items": {"type": "string"}},
+                            "wrapped": {
+                                "type": "array",
+                                "items": {"type": "object", "required": ["kind", "at", "having", "into"]},
+                            },
                             "removed_in": {"type": "string"},
                             "replacement": {"type": "string"},
                             "bridge": {"type": "string"},
@@ -197,6 +201,20 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "additionalProperties": False,
             "properties": {key: {"type": "string"} for key in ("group", "product", "kind", "plural")},
         },
+    },
+    "sync/tool_kinds.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "product"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("group", "product", "generator")},
+        },
+    },
+    "shared/makers.yaml": {
+        "type": "object",
+        "required": ["fillers", "makers"],
+        "additionalProperties": {"type": "array", "items": {"type": "object", "required": ["tool", "source"]}},
     },
     "sync/aggregated_apis.yaml": {
         "type": "array",

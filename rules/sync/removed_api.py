@@ -37,7 +37,7 @@ from argolint import (
 from argolint.edits import manifest_patch
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
-from argolint.values import items, joined, parse_version
+from argolint.values import get, items, joined, parse_version
 from argolint.values.kubernetes import api_of
 from argolint.values.patterns import regex
 
@@ -189,6 +189,15 @@ def _has_only_charts(app: App) -> bool:
     return bool(app.sources) and all(source.get("chart") for source in app.sources if not source.get("ref"))
 
 
+def _wrapped_items(resource: Resource, entry: Object) -> Iterator[Object]:
+    """The items of a list that the next version holds one level lower, as the entry's `wrapped` says."""
+    for rule in entry.get("wrapped", ()):
+        found = get(resource.desired, rule["at"], None) if resource.kind == rule["kind"] else None
+        for index, item in enumerate(found if isinstance(found, list) else ()):
+            if isinstance(item, dict) and rule["having"] in item:
+                yield {"op": "replace", "path": f"{rule['at']}/{index}", "value": {rule["into"]: item}}
+
+
 def _fixes(
     app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool, old: bool
 ) -> Iterator[Fix]:
@@ -205,14 +214,18 @@ def _fixes(
         yield manifest_patch(
             first.id,
             f"Write apiVersion: {wanted}{more}",
-            [{"op": "replace", "path": "/apiVersion", "value": wanted}],
+            [{"op": "replace", "path": "/apiVersion", "value": wanted}, *_wrapped_items(first, entry or {})],
             joined(
                 *(
                     ["the chart writes it: take a release of the chart that knows this cluster"]
                     if _has_only_charts(app)
                     else []
                 ),
-                "fields may have moved between the versions",
+                *(
+                    ()
+                    if first.kind in (entry or {}).get("same_fields", ())
+                    else ("fields may have moved between the versions",)
+                ),
                 *_deprecated_replacement(first, wanted),
             ),
         )
