@@ -195,7 +195,7 @@ def _is_operator(resource: Resource) -> bool:
 def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
     unknown = any(_NO_CLUSTER.search(c.message) for c in app.conditions)
     lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
-    errors = [c for c in app.conditions if c.type == "DeletionError"]
+    errors = [c for c in app.conditions if c.type == "DeletionError" or (c.is_error and _NO_PROJECT.search(c.message))]
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
     waits = (
@@ -214,7 +214,7 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
-            *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in errors),
+            *(f"condition {c.type}: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
         fixes=(_lost_cluster_fix(app),) if lost else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),

@@ -17,6 +17,7 @@ pkg/sync/sync_context.go (`The Kubernetes API could not find version …`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from argolint import (
     Afterwards,
@@ -189,7 +190,7 @@ def _has_only_charts(app: App) -> bool:
     return bool(app.sources) and all(source.get("chart") for source in app.sources if not source.get("ref"))
 
 
-def _wrapped_items(resource: Resource, entry: Object) -> Iterator[Object]:
+def _wrapped_items(resource: Resource, entry: Object) -> Iterator[dict[str, Any]]:
     """The items of a list that the next version holds one level lower, as the entry's `wrapped` says."""
     for rule in entry.get("wrapped", ()):
         found = get(resource.desired, rule["at"], None) if resource.kind == rule["kind"] else None
