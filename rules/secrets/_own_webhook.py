@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Location
+from argolint import App, Edit, Finding, Fix, Follows, Location, Symptom
 from argolint.edits import consequences
 from argolint.messages import telling
 from argolint.values.patterns import regex
@@ -15,12 +16,19 @@ _WEBHOOK = regex(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-s
 
 
 def own_webhook_findings(app: App) -> Iterator[Finding]:
-    """One finding for a sync that the webhook blocked."""
+    """One finding for a sync that the webhook blocked, or for a comparison that the conversion stops."""
+    for condition in app.conditions:
+        if condition.is_error and (asked := _CONVERSION.search(condition.message)):
+            explained = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
+            yield _conversion_finding(app, asked, f"Application {app.ref} cannot be compared", explained)
+            return
     operation = app.operation
     if operation is None or operation.phase not in ("Failed", "Error", "Running"):
         return
     texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
-    yield from _conversion_findings(app, texts)
+    if asked := next((m for text in texts if (m := _CONVERSION.search(text))), None):
+        claims = tuple(consequences.consequences(app))
+        yield _conversion_finding(app, asked, f"Syncs of application {app.name} fail", claims)
     found = next((m for text in texts if (m := _WEBHOOK.search(text))), None)
     if found is None:
         return
@@ -36,11 +44,8 @@ def own_webhook_findings(app: App) -> Iterator[Finding]:
 _CONVERSION = regex(r"conversion webhook for external-secrets\.io/\w+, Kind=(?P<kind>\w+) failed(?P<why>[^;]*)")
 
 
-def _conversion_findings(app: App, texts: Iterable[str]) -> Iterator[Finding]:
-    """A finding for a CRD with a conversion webhook that v0.16.0 removed, or of another version (issues 4661, 4662, 4666)."""
-    found = next((m for text in texts if (m := _CONVERSION.search(text))), None)
-    if found is None:
-        return
+def _conversion_finding(app: App, found: re.Match[str], fact: str, claims: tuple[Symptom, ...]) -> Finding:
+    """The finding for a CRD with a conversion webhook that v0.16.0 removed, or of another version (issues 1055, 4661, 4662, 4666)."""
     crd = f"{found['kind'].lower()}s.external-secrets.io"
     steps = (
         f"kubectl get crd {crd} -o jsonpath='{{.spec.conversion}} {{.status.storedVersions}}'   # CRDs of v0.16.0 and later ask no webhook, older ones /convert",
@@ -51,12 +56,16 @@ def _conversion_findings(app: App, texts: Iterable[str]) -> Iterator[Finding]:
     )
     title = "Run the operator, its webhook and its CRDs of one version"
     caveat = "v1alpha1 must be out of storedVersions before v0.16.0, v1beta1 before v0.17.0; deleting a CRD deletes all its objects"
-    yield Finding(
-        message=f"Syncs of application {app.name} fail because CRD {crd} asks a conversion webhook that does not convert it.",
+    return Finding(
+        message=f"{fact} because CRD {crd} asks a conversion webhook that does not convert it.",
         at=Location(app.ref),
+        severity="error",
         evidence=(cleaned_text(found.group()),),
         fixes=(Fix(title, "operator", f"CustomResourceDefinition {crd}", Edit("command", "\n".join(steps)), caveat),),
-        explains=tuple(consequences.consequences(app)),
+        explains=claims,
+        follows=(
+            Follows.common(f"CRD {crd} cannot convert its objects on cluster {app.cluster}.", "crd", app.cluster, crd),
+        ),
     )
 
 
