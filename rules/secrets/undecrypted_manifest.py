@@ -106,6 +106,7 @@ def _finding(app: App, resource: Resource, left: Left) -> Finding:
     return Finding(
         message=what,
         at=Location(app.ref, resource.id, left.pointer),
+        severity=None if left.sure else "warning",
         confidence="proven" if left.sure else "likely",
         evidence=(
             *(("the manifest has the metadata of SOPS (/sops/mac)",) if left.whole else ()),
