@@ -75,7 +75,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for id_, manifest in _manifests(app):
         if id_.key not in reported:
             reported.add(id_.key)
-            for fault in (*_manifest_faults(manifest), *_younger_manifest_options(manifest, fleet)):
+            for fault in (*_manifest_faults(manifest), *_younger_manifest_options(app, manifest, fleet)):
                 yield _finding(app, id_, fault)
 
 
@@ -116,22 +116,26 @@ def _application_faults(app: App) -> Iterator[Fault]:
 def _younger_application_options(app: App, fleet: Fleet) -> Iterator[Fault]:
     """Options of the Application that only later releases read; some are read of objects before."""
     for index, option in enumerate(items(app.spec, "syncPolicy", "syncOptions")):
-        if since := _first_release(fleet, "application-sync-options", option):
+        since = _first_release(fleet, "application-sync-options", option)
+        if since and _matters(app, option):
             of_objects = option in _known_words("resource-sync-options")
-            move = (
-                "resource-sync-options"
-                if of_objects and not _first_release(fleet, "resource-sync-options", option)
-                else ""
-            )
+            of_objects = of_objects and not _first_release(fleet, "resource-sync-options", option)
             then = f"Applications have it from Argo CD {since}, and this is {fleet.version}"
+            move = "resource-sync-options" if of_objects else ""
             yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move)
 
 
-def _younger_manifest_options(manifest: Object, fleet: Fleet) -> Iterator[Fault]:
+def _younger_manifest_options(app: App, manifest: Object, fleet: Fleet) -> Iterator[Fault]:
     for option in _words(annotations_of(manifest).get(SYNC_OPTIONS)):
-        if since := _first_release(fleet, "resource-sync-options", option):
+        since = _first_release(fleet, "resource-sync-options", option)
+        if since and _matters(app, option):
             then = f"objects have it from Argo CD {since}, and this is {fleet.version}"
             yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then)
+
+
+def _matters(app: App, option: str) -> bool:
+    """Whether its lack does harm: what protects is missed only when it is too late, the rest only where a sync is not done."""
+    return option.startswith(("Prune=", "Delete=")) or app.sync_status != "Synced"
 
 
 def _first_release(fleet: Fleet, table: str, option: Json) -> str:
