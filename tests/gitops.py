@@ -18,7 +18,7 @@ from argolint.testing import FixtureTransport
 REPO = "https://git.example.com/shop/apps.git"
 REVISION = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
 Manifest = dict[str, Any]
-
+_CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass")
 
 _SETTINGS = {
     "user.name": "a",
@@ -142,7 +142,7 @@ class GitServer(FixtureTransport):
 
     @staticmethod
     def _placed(manifest: Manifest) -> Manifest:
-        if manifest["kind"].startswith("Cluster"):
+        if manifest["kind"].startswith("Cluster") or manifest["kind"] in _CLUSTER_SCOPED:
             return manifest
         return {**manifest, "metadata": {"namespace": "shop", **manifest["metadata"]}}
 

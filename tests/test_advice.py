@@ -212,7 +212,9 @@ def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
     given = {"object", "pointer", "detail", "others", "operations", "labels", "text"}
     assert _missing(needed, given) == {}
-    assert set(needed) == {f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid", "text")}
+    assert set(needed) == {
+        f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid", "text", "remove", "known")
+    }
 
 
 def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:

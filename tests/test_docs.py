@@ -31,14 +31,14 @@ def test_the_rule_of_the_tutorial_finds_what_its_fixture_expects(
 ) -> None:
     text = (ROOT / "docs" / "add-a-rule.md").read_text(encoding="utf-8")
     blocks = dict(re.findall(r"```(python|yaml)\n(.*?)```", text, re.DOTALL))
-    package = tmp_path / "tutorial_rules"
-    package.mkdir()
+    package = tmp_path / "tutorial_rules" / "health"
+    package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "scaled_to_zero.py").write_text(blocks["python"], encoding="utf-8")
     fixture = tmp_path / "bad-zero.yaml"
     fixture.write_text(blocks["yaml"], encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    rule = importlib.import_module("tutorial_rules.scaled_to_zero").RULE
+    rule = importlib.import_module("tutorial_rules.health.scaled_to_zero").RULE
     assert f"rules/{rule.family}/{rule.id.replace('-', '_')}.py" in text
     assert f"tests/rules/{rule.id}/{fixture.name}" in text
 

@@ -113,6 +113,17 @@ TIDES = made(
         ],
     },
 )
+
+
+def guarded(level: str) -> Manifest:
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+
+
+def of_version(crd: Manifest, name: str) -> Manifest:
+    return {**crd, "spec": {**crd["spec"], "versions": [{**crd["spec"]["versions"][0], "name": name}]}}
+
+
 BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
 BASE = {
     **{f"{name}/deployment.yaml": [deployment(name)] for name in ("web", "cart", "admin")},
@@ -402,6 +413,42 @@ FAULTY = {
     "a name that no object may have": Case(
         {"web/more.yaml": [made("ConfigMap", "Web_More", data={})]},
         (("sync-failed", "error", "web", "/metadata/name"),),
+    ),
+    "a field of another kind": Case(
+        {"web/agent.yaml": [{**deployment("web"), "kind": "DaemonSet", "metadata": {"name": "agent"}}]},
+        (("schema-field-unknown", "error", "web", "/spec/replicas"),),
+    ),
+    "a wait that outlasts the default deadline": Case(
+        {"web/deployment.yaml": [{**deployment("web"), "spec": {**deployment("web")["spec"], "minReadySeconds": 600}}]},
+        (("sync-failed", "error", "web", "/spec/progressDeadlineSeconds"),),
+    ),
+    "an image that nothing filled in": Case(
+        {"web/deployment.yaml": [deployment("web", image="web:<no value>")]},
+        (("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),),
+    ),
+    "a misspelt ConfigMap": Case(
+        {"web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web-confg"}}])]},
+        (("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),),
+    ),
+    "pods that the namespace of another application refuses": Case(
+        {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
+        (("pod-security-refused", "error", "web", "/spec/template/spec"),),
+        base={"admin/namespace.yaml": [guarded("baseline")]},
+    ),
+    "a level that refuses the pods": Case(
+        {"admin/namespace.yaml": [guarded("restricted")]},
+        (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
+        base={"admin/namespace.yaml": [guarded("baseline")]},
+    ),
+    "an empty image": Case(
+        {"web/deployment.yaml": [deployment("web", image="")]},
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/image"),),
+    ),
+    "a version of a definition that objects are stored in": Case(
+        {"admin/crd.yaml": [of_version(TIDES, "v2")]},
+        (("sync-failed", "error", "admin", "/status/storedVersions/0"),),
+        base={"admin/crd.yaml": [TIDES]},
+        live={"CustomResourceDefinition/tides.sea.example": {"status": {"storedVersions": ["v1"]}}},
     ),
     "an ignore rule that loses its object": Case(
         {"web/deployment.yaml": [deployment("web2", envFrom=[{"configMapRef": {"name": "web-config"}}])]},

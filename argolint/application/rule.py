@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypedDict
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -66,6 +67,14 @@ Reads = Callable[[App, Fleet, Any], bool]
 Then = Callable[[Fix, Finding, App, Fleet], Afterwards | None]
 
 
+class Page(TypedDict):
+    """What the file of a rule says of it."""
+
+    id: str
+    family: str
+    doc: str
+
+
 @dataclass(frozen=True)
 class Rule:
     """A fault that can be found.
@@ -112,6 +121,12 @@ class Rule:
         object.__setattr__(self, "default_options", self.options())
         if (self.collect is None) != (self.join is None):
             raise ValueError(f"rule {self.id}: collect and join go together")
+
+    @staticmethod
+    def page(module: str) -> Page:
+        """The id, family and page of the rule in this module: its file's name, folder and docstring."""
+        _, family, name = module.rsplit(".", 2)
+        return {"id": name.replace("_", "-"), "family": family, "doc": sys.modules[module].__doc__ or ""}
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from argolint.application.app import App
 from argolint.comparison.ignore import application_rules, matches
-from argolint.model import MISSING, Json, Object
+from argolint.model import MISSING, Edit, Fix, Json, Object, ResourceId
 from argolint.values import (
     annotations_of,
     below,
@@ -53,6 +53,13 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
                 value = {token: value}
             return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
     return [{"op": "add" if held is MISSING else "replace", "path": pointer, "value": value}]
+
+
+def manifest_patch(
+    id_: ResourceId, title: str, operations: list[Operation], caveat: str = "", *, safe: bool = False
+) -> Fix:
+    """A fix that edits the manifest of this object."""
+    return Fix(title, "manifest", str(id_), Edit("json-patch", operations), caveat, safe=safe, resource=id_)
 
 
 def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:

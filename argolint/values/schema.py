@@ -30,6 +30,21 @@ _ONE_OF: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("V1HTTPIngressPath", "pathType"): ("Exact", "Prefix", "ImplementationSpecific"),
     ("V1Toleration", "operator"): ("Exists", "Equal"),
     ("V1Toleration", "effect"): ("NoSchedule", "PreferNoSchedule", "NoExecute"),
+    ("V1Container", "terminationMessagePolicy"): ("FallbackToLogsOnError", "File"),
+    ("V1HostPathVolumeSource", "type"): ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),
+    ("V1SeccompProfile", "type"): ("Localhost", "RuntimeDefault", "Unconfined"),
+    ("V1StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): ("Delete", "Retain"),
+    ("V1StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled"): ("Delete", "Retain"),
+    ("V1StorageClass", "reclaimPolicy"): ("Delete", "Retain"),
+    ("V1StorageClass", "volumeBindingMode"): ("Immediate", "WaitForFirstConsumer"),
+    ("V1PersistentVolumeClaimSpec", "volumeMode"): ("Block", "Filesystem"),
+    ("V1PriorityClass", "preemptionPolicy"): ("Never", "PreemptLowerPriority"),
+    ("V1NetworkPolicyPort", "protocol"): ("SCTP", "TCP", "UDP"),
+    ("V2MetricSpec", "type"): ("ContainerResource", "External", "Object", "Pods", "Resource"),
+    ("V2HPAScalingPolicy", "type"): ("Percent", "Pods"),
+    ("V2HPAScalingRules", "selectPolicy"): ("Disabled", "Max", "Min"),
+    ("V1RoleRef", "kind"): ("ClusterRole", "Role"),
+    ("RbacV1Subject", "kind"): ("Group", "ServiceAccount", "User"),
 }  # fmt: skip
 _POINTED = regex(r"([^!=]+)(!?)=(.+)")
 _DEEP = 40
@@ -38,6 +53,11 @@ _DEEP = 40
 def known(obj: Object) -> bool:
     """Whether the types include this kind."""
     return _root(obj) is not None
+
+
+def release() -> str:
+    """The release of Kubernetes whose types are known here, such as `1.33`: an older one has no field that they lack."""
+    return str(load(__package__, "kubernetes_types.yaml")["version"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from argolint import Resource, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import managers
-from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
 
@@ -64,17 +63,3 @@ def is_reconciling_controller(resource: Resource, writer: Writer | None) -> bool
 def is_webhook_configuration(resource: Resource) -> bool:
     """True for the objects that the API server sends to no admission webhook: a writer named after one is the webhook's own server."""
     return resource.group == "admissionregistration.k8s.io" and resource.kind.endswith("WebhookConfiguration")
-
-
-def filling_webhook(resource: Resource) -> str:
-    """The webhook that the object's own annotations request for its content; empty if there is none."""
-    fillers = load(__package__, "writers.yaml")["fillers"]
-    names = annotations_of(resource.desired)
-    return next((str(f["tool"]) for f in fillers if any(name.startswith(f["prefix"]) for name in names)), "")
-
-
-def maker(resource: Resource) -> str:
-    """The object of a controller from which this Secret is made, by the controller's own annotation: `Certificate "web" of cert-manager`."""
-    notes = annotations_of(resource.live) if (resource.group, resource.kind) == ("", "Secret") else {}
-    known = (e for e in load(__package__, "writers.yaml")["makers"] if notes.get(e["annotation"]))
-    return next((f'{e["kind"]} "{notes[e["annotation"]]}" of {e["tool"]}' for e in known), "")

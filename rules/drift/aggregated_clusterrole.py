@@ -62,4 +62,4 @@ def _is_aggregated_rule(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="aggregated-clusterrole", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

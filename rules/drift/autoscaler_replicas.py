@@ -172,13 +172,4 @@ def _is_scaled(app: App, resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "autoscaler") and not is_injected_bundle(resource, change)
 
 
-RULE = Rule(
-    id="autoscaler-replicas",
-    family="drift",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads, rank=Rank.CAUSE)

@@ -91,4 +91,4 @@ def _replaced_text(desired: Json) -> str:
     return "a placeholder in Git" if is_placeholder(desired) else "another certificate in Git"
 
 
-RULE = Rule(id="ca-bundle-injected", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.CAUSE)

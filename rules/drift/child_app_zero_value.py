@@ -49,4 +49,4 @@ def _is_dropped_zero(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="child-app-zero-value", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -55,4 +55,4 @@ def _is_filled_in_type(resource: Resource, change: Change) -> bool:
     return server_set and is_hollow_difference(change.desired, change.live)
 
 
-RULE = Rule(id="claim-template-type", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

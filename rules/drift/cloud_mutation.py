@@ -74,4 +74,4 @@ def _is_provider_rewrite(provider: Any, resource: Resource, change: Change) -> b
     return not words or any(f'"{word}"' in text for word in words)
 
 
-RULE = Rule(id="cloud-mutation", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -209,12 +209,4 @@ _FIRST, _MENDED = (2, 10), (3, 4, 6)
 """The releases with this server-side diff (removeWebhookMutation); 3.5.0 has the correction too."""
 
 
-RULE = Rule(
-    id="compared-by-option",
-    family="drift",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.WRITER - 5,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.WRITER - 5)

@@ -142,6 +142,4 @@ def _is_filled_on_arrival(app: App, resource: Resource, change: Change) -> bool:
     return is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 
-RULE = Rule(
-    id="crd-default", family="drift", severity="warning", doc=__doc__, check=check, wants=wants, rank=Rank.DEFAULTED
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, rank=Rank.DEFAULTED)

@@ -53,4 +53,4 @@ def _is_noise(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="crd-noise", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -62,4 +62,4 @@ def _is_late_initialised(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="crossplane-late-init", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

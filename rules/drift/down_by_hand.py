@@ -128,4 +128,4 @@ def _scale_fix(app: App, resource: Resource, wanted: int | None) -> Fix:
     )
 
 
-RULE = Rule(id="down-by-hand", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.USUAL)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.USUAL)

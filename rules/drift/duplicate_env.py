@@ -171,6 +171,4 @@ def _title(first: Repeat, used: str, *, refused: bool) -> str:
     return "Keep one entry of each" if refused else f"Keep the {used} entry, which counts"
 
 
-RULE = Rule(
-    id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=worth_reading, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=worth_reading, rank=Rank.CAUSE)

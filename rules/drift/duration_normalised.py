@@ -68,4 +68,4 @@ def _coming_respelling_finding(app: App, resource: Resource, pointer: str) -> Fi
     )
 
 
-RULE = Rule(id="duration-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.SPELLING)

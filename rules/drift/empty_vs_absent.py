@@ -125,4 +125,4 @@ def _is_filled_in_empty(app: App, resource: Resource, change: Change) -> bool:
     return change.desired is MISSING and is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 
-RULE = Rule(id="empty-vs-absent", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.SPELLING)

@@ -35,4 +35,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(id="hpa-metric-order", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.CAUSE)

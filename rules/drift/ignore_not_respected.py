@@ -156,4 +156,4 @@ def _is_overwritten(app: App, resource: Resource, change: Change) -> bool:
     return bool(get(synced, change.pointer) != change.live)
 
 
-RULE = Rule(id="ignore-not-respected", family="drift", severity="warning", doc=__doc__, check=check, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads)

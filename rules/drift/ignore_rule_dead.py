@@ -499,10 +499,8 @@ def _entry_text(entry: IgnoreRule) -> str:
 
 
 RULE = Rule(
-    id="ignore-rule-dead",
-    family="drift",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     reads=has_entries,
     causes=("group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"),

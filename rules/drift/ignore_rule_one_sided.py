@@ -143,4 +143,4 @@ def _entry_pointers(entry: IgnoreRule, guilty: tuple[str, ...]) -> Iterator[str]
         yield from (f"{entry.origin}/{field}/{index}" for index, path in enumerate(entry_paths) if path in guilty)
 
 
-RULE = Rule(id="ignore-rule-one-sided", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.ROOT)

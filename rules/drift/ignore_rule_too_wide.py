@@ -224,4 +224,4 @@ def _narrower_fields(found: Sequence[Hidden]) -> str:
     )
 
 
-RULE = Rule(id="ignore-rule-too-wide", family="drift", severity="warning", doc=__doc__, check=check, reads=has_entries)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=has_entries)

@@ -158,4 +158,4 @@ def _removal_fix(app: App, fleet: Fleet, guilty: Sequence[tuple[str, IgnoreRule]
     )
 
 
-RULE = Rule(id="ignored-list-kept", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.ROOT)

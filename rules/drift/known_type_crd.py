@@ -74,4 +74,4 @@ def _pod_spec(resource: Resource, pointer: str) -> str:
     return ""
 
 
-RULE = Rule(id="known-type-crd", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -53,4 +53,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(id="list-order", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.SPELLING)

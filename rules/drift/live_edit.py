@@ -194,4 +194,4 @@ def _edit_by_person(resource: Resource, change: Change) -> Change | None:
     return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
 
 
-RULE = Rule(id="live-edit", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.WRITER)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.WRITER)

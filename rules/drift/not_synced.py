@@ -186,6 +186,4 @@ def _reason(app: App, to_prune: bool) -> str:
     return "no sync has reached this revision"
 
 
-RULE = Rule(
-    id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.NOT_DONE, standing=True
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.NOT_DONE, standing=True)

@@ -70,4 +70,4 @@ def _rule_at(resource: Resource, change: Change) -> object:
     return get(resource.normalized, "/".join(steps[:4]), None) if steps[1:3] == ["spec", "rules"] else None
 
 
-RULE = Rule(id="policy-autogen", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

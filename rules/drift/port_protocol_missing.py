@@ -52,4 +52,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(id="port-protocol-missing", family="drift", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

@@ -26,4 +26,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield from respelling_findings(app, is_same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
 
 
-RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.SPELLING)

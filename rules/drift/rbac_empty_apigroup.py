@@ -42,4 +42,4 @@ def _is_filled_in_api_group(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="rbac-empty-apigroup", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

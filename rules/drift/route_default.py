@@ -42,4 +42,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(id="route-default", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

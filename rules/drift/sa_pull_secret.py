@@ -59,4 +59,4 @@ def _is_addition(change: Change) -> bool:
     return change.desired is MISSING or is_hollow(change.desired) or not by_argocd(change.writer)
 
 
-RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

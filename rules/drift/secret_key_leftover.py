@@ -76,6 +76,4 @@ def _leftover_keys(resource: Resource) -> Iterator[str]:
             yield key
 
 
-RULE = Rule(
-    id="secret-key-leftover", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.CAUSE)

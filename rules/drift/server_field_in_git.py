@@ -115,12 +115,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards(refused=f"the manifest would still hold metadata.{remaining[0]}" if remaining else "")
 
 
-RULE = Rule(
-    id="server-field-in-git",
-    family="drift",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, then=then, rank=Rank.CAUSE)

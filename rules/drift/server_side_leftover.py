@@ -159,12 +159,4 @@ def _takeover_fixes(app: App, manager: str) -> Iterator[Fix]:
 _MIGRATION = "argocd.argoproj.io~1client-side-apply-migration-manager"
 
 
-RULE = Rule(
-    id="server-side-leftover",
-    family="drift",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

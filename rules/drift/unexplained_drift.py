@@ -338,10 +338,8 @@ def _namespace_fix(app: App) -> Fix:
 
 
 RULE = Rule(
-    id="unexplained-drift",
-    family="drift",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     causes=("other-writer", "not-stored", "missing", "extra", "namespace-metadata", "unknown"),
     rank=Rank.CATCH_ALL,

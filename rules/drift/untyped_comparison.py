@@ -63,6 +63,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="untyped-comparison", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING + 1
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.SPELLING + 1)

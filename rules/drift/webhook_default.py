@@ -37,4 +37,4 @@ def _is_webhook_default(resource: Resource, change: Change) -> bool:
     return is_default("webhook-default", resource, change)
 
 
-RULE = Rule(id="webhook-default", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

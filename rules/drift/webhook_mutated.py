@@ -24,18 +24,17 @@ from argolint.application.applied import by_argocd, confirmed, not_yet_applied, 
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
+from ..shared.makers import controlling_owner, filling_webhook, second_maker
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
 from ._defaults import is_default
 from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
 from ._grammar import is_reordered_list
 from ._writers import (
-    filling_webhook,
     is_reconciling_controller,
     is_sort,
     is_webhook_configuration,
     known_writer,
-    maker,
 )
 
 
@@ -53,12 +52,40 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, resource, changes, _writer_phrase(resource, changes), "likely")
     for resource, changes in matching_changes(app, partial(_is_webhook_content, app)):
         yield _finding(app, resource, changes, filling_webhook(resource), "likely")
+    for resource, changes in matching_changes(app, partial(_is_by_maker, app, fleet)):
+        yield _maker_finding(app, resource, changes, second_maker(app, fleet, resource))
     for resource, changes in matching_changes(app, partial(_is_by_controller, app, fleet)):
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
             moved = tuple(change for change in own if is_reordered_list(change))
             other = tuple(change for change in own if change not in moved)
             yield from (_controller_finding(app, fleet, resource, part) for part in (other, moved) if part)
+
+
+def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], maker: str) -> Finding:
+    owned = bool(controlling_owner(resource))
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{maker} makes {resource.id}, which Git renders too, so the two overwrite each other.",
+        fixes=(
+            Fix(
+                f"Stop rendering {resource.kind} {resource.name}, which {maker} makes",
+                "manifest",
+                source_place(app),
+                Edit(
+                    "text",
+                    "Remove its manifest or its entry of a secretGenerator. In a chart look for a switch such as existingSecret, secretName or certManager.enabled.",
+                ),
+                "" if owned else "a prune may delete the Secret once: it is made again from the same object",
+                effects=() if owned else ("deletes",),
+            ),
+            narrowest_ignore(app, resource, pointers(changes)),
+        ),
+        severity="warning",
+        confidence="likely",
+    )
 
 
 def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -74,29 +101,6 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
             changes,
             f"{writer_name(first)} sorts {pointers_text(changes, 'list')} of {resource.id} in its own order, and {end}.",
             fixes=(live_order_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
-            severity="warning",
-            confidence="likely",
-        )
-    if (made := maker(resource)) and all(below(change.pointer, "/data") for change in changes):
-        return finding(
-            app,
-            resource,
-            changes,
-            f"{made} makes {resource.id}, which Git renders too, so the two overwrite each other.",
-            fixes=(
-                Fix(
-                    f"Stop rendering Secret {resource.name}, which {made} makes",
-                    "manifest",
-                    source_place(app),
-                    Edit(
-                        "text",
-                        "In a chart look for a switch such as externalSecret, existingSecret, secretName or certManager.enabled.",
-                    ),
-                    "a prune may delete the Secret once: it is made again from the same object",
-                    effects=("deletes",),
-                ),
-                narrowest_ignore(app, resource, pointers(changes)),
-            ),
             severity="warning",
             confidence="likely",
         )
@@ -190,9 +194,18 @@ def _is_webhook_content(app: App, resource: Resource, change: Change) -> bool:
     return is_requested and (change.writer is None or by_argocd(change.writer)) and settled(app)
 
 
+def _is_by_maker(app: App, fleet: Fleet, resource: Resource, change: Change) -> bool:
+    """True for content of an object that a controller makes from another one; Argo CD does not restore its owner's."""
+    content = below(change.pointer, "/data") or bool(controlling_owner(resource))
+    if not content or (change.writer is not None and by_argocd(change.writer)) or is_server_set(change):
+        return False
+    return bool(second_maker(app, fleet, resource)) and not is_tracking_mark(change, fleet.label_key)
+
+
 def _is_by_controller(app: App, fleet: Fleet, resource: Resource, change: Change) -> bool:
     if (
         not is_reconciling_controller(resource, change.writer)
+        or _is_by_maker(app, fleet, resource, change)
         or is_server_set(change)
         or is_tracking_mark(change, fleet.label_key)
     ):
@@ -211,4 +224,4 @@ def _is_by_mutator(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "mutator") and admitted and not by_another_rule
 
 
-RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.WRITER)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.WRITER)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
+from argolint.edits import manifest_patch
 from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
@@ -80,13 +81,11 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
         operations = tuple(_raised_limits(quota.desired, quota.live, resource.live, lacking))
         if operations:
             words = ", ".join(f"{o['path'].rpartition('/')[2]} to {o['value']}" for o in operations)
-            yield Fix(
+            yield manifest_patch(
+                quota.id,
                 f"Raise {words} in the quota, so that all pods fit",
-                "manifest",
-                str(quota.id),
-                Edit("json-patch", list(operations)),
-                caveat="the namespace may then use that much",
-                resource=quota.id,
+                list(operations),
+                "the namespace may then use that much",
             )
     if existing and dig(resource.desired, "spec", "replicas") is not None:
         yield Fix(

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
+from argolint.edits import manifest_patch
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
 from argolint.values.kubernetes import pod_spec
@@ -82,13 +83,11 @@ def _no_cluster_dns_findings(app: App, fleet: Fleet, resource: Resource, nodes: 
 def _dns_policy_fix(resource: Resource, at: str, spec: Object) -> Fix:
     policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
     op = "replace" if "dnsPolicy" in spec else "add"
-    return Fix(
+    return manifest_patch(
+        resource.id,
         f"Use dnsPolicy {policy}",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", [{"op": op, "path": at + join_pointer("dnsPolicy"), "value": policy}]),
-        caveat="its pods restart",
-        resource=resource.id,
+        [{"op": op, "path": at + join_pointer("dnsPolicy"), "value": policy}],
+        "its pods restart",
     )
 
 
@@ -207,13 +206,11 @@ def _missing_service_finding(
         ),
         related=(Related(app.ref, other.id, role="other"),) if other else (),
         fixes=(
-            Fix(
+            manifest_patch(
+                resource.id,
                 f"Name Service {near.namespace}/{near.name}",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", [{"op": "replace", "path": pointer, "value": fixed}]),
-                caveat="its pods restart",
-                resource=resource.id,
+                [{"op": "replace", "path": pointer, "value": fixed}],
+                "its pods restart",
             ),
         ),
     )
@@ -233,12 +230,4 @@ def _dns_finding(
     )
 
 
-RULE = Rule(
-    id="address-unknown",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    causes=("missing", "port", "dns"),
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("missing", "port", "dns"))

@@ -240,10 +240,8 @@ def _fixes(claim: Resource, found: _Misfit) -> Iterator[Fix]:
 
 
 RULE = Rule(
-    id="claim-unbound",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     options=Patience,

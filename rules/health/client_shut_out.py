@@ -253,12 +253,4 @@ def _rule_yaml(cause: str, call: _Call) -> str:
     return f"{field}:      # next to the rules that are there\n- {peer}:\n  - podSelector:\n      matchLabels: {{{pairs}}}\n{space}{ports}"
 
 
-RULE = Rule(
-    id="client-shut-out",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    causes=("ingress", "egress", "dns"),
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("ingress", "egress", "dns"))

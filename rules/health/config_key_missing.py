@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule
+from argolint.edits import manifest_patch
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
 
 from ..shared.labels import labels_at
@@ -89,17 +90,10 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: list[str])
     value = mapping(holder.live, "data").get(read.key)
     if read.kind == "ConfigMap" and isinstance(value, str):
         edit = {"op": "add", "path": f"/data{join_pointer(read.key)}", "value": value}
-        yield Fix(f'Keep key "{read.key}"', "manifest", str(holder.id), Edit("json-patch", [edit]), resource=holder.id)
+        yield manifest_patch(holder.id, f'Keep key "{read.key}"', [edit])
     for name in get_close_matches(read.key, keys, 1, 0.6):
         edit = {"op": "replace", "path": read.pointer, "value": name}
-        yield Fix(
-            f'Read key "{name}"',
-            "manifest",
-            str(workload.id),
-            Edit("json-patch", [edit]),
-            "if that is the value that is meant",
-            resource=workload.id,
-        )
+        yield manifest_patch(workload.id, f'Read key "{name}"', [edit], "if that is the value that is meant")
     yield Fix(
         f'Give {read.kind} {read.name} the key "{read.key}", or read one that it has',
         "manifest",
@@ -111,12 +105,4 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: list[str])
     )
 
 
-RULE = Rule(
-    id="config-key-missing",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=worth_reading,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=worth_reading, rank=Rank.CAUSE)

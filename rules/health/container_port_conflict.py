@@ -296,12 +296,4 @@ def _finding(
     )
 
 
-RULE = Rule(
-    id="container-port-conflict",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)

@@ -171,13 +171,4 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
         )
 
 
-RULE = Rule(
-    id="hpa-metrics-unavailable",
-    family="health",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    options=Patience,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, options=Patience, rank=Rank.CAUSE)

@@ -34,7 +34,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import set_field
+from argolint.edits import manifest_patch, set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import annotations_of, dig, items
@@ -101,13 +101,11 @@ def _waiting_ingresses(app: App, options: Patience) -> Iterator[Resource]:
 def _class_fixes(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:
     """Fixes that name a class: without one, only a default class, or a controller for such Ingresses, serves it."""
     if len(served) == 1:
-        yield Fix(
+        yield manifest_patch(
+            ingress.id,
             f"Set ingressClassName: {served[0]}",
-            "manifest",
-            str(ingress.id),
-            Edit("json-patch", set_field(ingress.any, "/spec/ingressClassName", served[0])),
-            caveat="the controller of that class then serves the hosts",
-            resource=ingress.id,
+            set_field(ingress.any, "/spec/ingressClassName", served[0]),
+            "the controller of that class then serves the hosts",
         )
         return
     shown = ", ".join(served or known)
@@ -153,13 +151,11 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
     if not named:
         yield from _class_fixes(ingress, known, served)
     elif len(served) == 1 and named not in known and named not in served:
-        yield Fix(
+        yield manifest_patch(
+            ingress.id,
             f"Name a class that a controller serves: {served[0]}",
-            "manifest",
-            str(ingress.id),
-            Edit("json-patch", set_field(ingress.any, "/spec/ingressClassName", served[0])),
-            caveat="another controller then serves the hosts",
-            resource=ingress.id,
+            set_field(ingress.any, "/spec/ingressClassName", served[0]),
+            "another controller then serves the hosts",
         )
     known_one = _controller_of(ingress, named)
     yield Fix(
@@ -192,13 +188,4 @@ def _controller_of(ingress: Resource, named: str) -> Object | None:
     return None
 
 
-RULE = Rule(
-    id="ingress-no-address",
-    family="health",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Patience,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, options=Patience, rank=Rank.CAUSE)

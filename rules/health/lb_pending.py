@@ -72,13 +72,4 @@ def _fixes(service: Resource, event: str) -> Iterator[Fix]:
         yield from advice(__package__, "lb-pending/without", facts, service.id)
 
 
-RULE = Rule(
-    id="lb-pending",
-    family="health",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Patience,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, options=Patience, rank=Rank.CAUSE)

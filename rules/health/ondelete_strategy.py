@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.edits import manifest_patch
 from argolint.values import dig, mapping, number_at, sh
 
 _KINDS = ("StatefulSet", "DaemonSet")
@@ -61,13 +62,11 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
         fixes=(
             *(
                 [
-                    Fix(
+                    manifest_patch(
+                        resource.id,
                         "Let the pods roll",
-                        "manifest",
-                        str(resource.id),
-                        Edit("json-patch", patch),
-                        caveat="the old pods are replaced at once, one after the other",
-                        resource=resource.id,
+                        patch,
+                        "the old pods are replaced at once, one after the other",
                     )
                 ]
                 if in_git
@@ -84,4 +83,4 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     )
 
 
-RULE = Rule(id="ondelete-strategy", family="health", severity="info", doc=__doc__, check=check, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, reads=reads)

@@ -126,6 +126,4 @@ def _memory_limit(obj: Object, name: str) -> tuple[str, str, str]:
     return at, str(limit) if limit is not None else "", text_at(container, "name")
 
 
-RULE = Rule(
-    id="out-of-memory", family="health", severity="error", doc=__doc__, check=check, wants=wants, rank=Rank.ROOT
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.ROOT)

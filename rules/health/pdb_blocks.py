@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, Symptom
+from argolint.edits import manifest_patch
 from argolint.values import dig, integer, mapping, number_at
 
 
@@ -57,15 +58,11 @@ def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
                 {"op": "remove", "path": "/spec/minAvailable"},
                 {"op": "add", "path": "/spec/maxUnavailable", "value": 1},
             ]
-        yield Fix(
+        yield manifest_patch(
+            budget.id,
             "Allow one pod to be away",
-            "manifest",
-            str(budget.id),
-            Edit("json-patch", edit),
-            caveat="a drain then takes the only pod away for a moment"
-            if expected == 1
-            else "one pod fewer during a drain",
-            resource=budget.id,
+            edit,
+            "a drain then takes the only pod away for a moment" if expected == 1 else "one pod fewer during a drain",
         )
     enough = _enough_pods(dig(budget.live, "spec", "minAvailable"), expected)
     if enough:
@@ -90,6 +87,4 @@ def _enough_pods(demanded: Json, expected: int) -> int:
     return next(n for n in range(expected + 1, expected + 102) if ceil(share * n / 100) < n)
 
 
-RULE = Rule(
-    id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

@@ -212,10 +212,8 @@ def _namespaces_with_secret(app: App, resource: Resource, trouble: Trouble) -> I
 
 
 RULE = Rule(
-    id="pod-unschedulable",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     then=_placing.then,

@@ -40,6 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import manifest_patch
 from argolint.redaction import excerpt
 from argolint.relations.makers import places
 from argolint.relations.references import may_refer
@@ -193,7 +194,7 @@ def _fixes(
     has_field = path.rpartition("/")[2] in get(obj, at, {})
     edit = [{"op": "replace" if has_field else "add", "path": path, "value": value}]
     if wrong == 1:
-        yield Fix(title, "manifest", str(service.id), Edit("json-patch", edit), resource=service.id)
+        yield manifest_patch(service.id, title, edit)
     else:
         yield Fix(
             f"{title}, and correct the other ports", "manifest", str(service.id), Edit("yaml", f"{path}: {value}")
@@ -238,14 +239,7 @@ def _rename_fixes(resource: Resource, pointer: str, wanted: str, offered: Sequen
     near = named if len(named) == 1 else [name for name in named if is_similar_name(name, wanted, within=True)]
     if len(near) == 1:
         edit = [{"op": "replace", "path": pointer, "value": near[0]}]
-        yield Fix(
-            f"Name the port {near[0]}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", edit),
-            safe=True,
-            resource=resource.id,
-        )
+        yield manifest_patch(resource.id, f"Name the port {near[0]}", edit, safe=True)
     else:
         yield _manual_fix(resource, pointer, offered)
 
@@ -306,14 +300,7 @@ def _port_fixes(resource: Resource, at: str, field: str, default: str, offered: 
                 if field
                 else {"op": "add", "path": f"{at}/{default}", "value": value}
             )
-            yield Fix(
-                f"Ask for port {port}",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", [edit]),
-                safe=True,
-                resource=resource.id,
-            )
+            yield manifest_patch(resource.id, f"Ask for port {port}", [edit], safe=True)
             return
     yield _manual_fix(resource, at, offered)
 
@@ -327,10 +314,8 @@ def _manual_fix(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
 
 
 RULE = Rule(
-    id="port-not-offered",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=reads,

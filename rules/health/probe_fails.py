@@ -334,10 +334,8 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
 
 
 RULE = Rule(
-    id="probe-fails",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=reads,

@@ -33,7 +33,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import removals, set_field
+from argolint.edits import manifest_patch, removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
@@ -102,13 +102,11 @@ def _deadlock_finding(app: App, claim: Resource, consumer: Resource) -> Finding:
         evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=(Related(app.ref, consumer.id, role="cause"),),
         fixes=(
-            Fix(
+            manifest_patch(
+                claim.id,
                 f"Put the claim into the wave of {consumer.kind} {consumer.name}",
-                "manifest",
-                str(claim.id),
-                Edit("json-patch", _wave_operations(claim, consumer.wave)),
-                caveat="then terminate the operation, so that a new one can start",
-                resource=claim.id,
+                _wave_operations(claim, consumer.wave),
+                "then terminate the operation, so that a new one can start",
             ),
             Fix(
                 "Then terminate the operation and sync again",
@@ -174,13 +172,5 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 
 
 RULE = Rule(
-    id="pvc-first-consumer",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    then=then,
-    options=Patience,
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="error", check=check, wants=wants, then=then, options=Patience, rank=Rank.CAUSE
 )

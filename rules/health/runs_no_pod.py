@@ -108,4 +108,4 @@ def _no_pod_finding(app: App, resource: Resource, wanted: int) -> Finding:
     )
 
 
-RULE = Rule(id="runs-no-pod", family="health", severity="warning", doc=__doc__, check=check, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads)

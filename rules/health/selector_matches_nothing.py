@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Rule, Symptom, Want
+from argolint.edits import manifest_patch
 from argolint.redaction import excerpt
 from argolint.values import get, join_pointer
 
@@ -145,41 +146,20 @@ def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:
             operations.append({"op": "remove", "path": place})
     # a new label on the other side would need a new workload: its own selector cannot be changed
     if len(near.differs) < len(one.selector.equal) or all(there for _, _, there in near.differs):
-        yield Fix(
-            f"Ask for the labels of {near.member.id}",
-            "manifest",
-            str(one.resource.id),
-            Edit("json-patch", operations),
-            safe=True,
-            resource=one.resource.id,
-        )
+        yield manifest_patch(one.resource.id, f"Ask for the labels of {near.member.id}", operations, safe=True)
     elif (
         other := next((k for k, v in sorted(near.member.labels.items()) if v == near.differs[0][1]), None)
     ) is not None:
         key, asked, _ = near.differs[0]
-        yield Fix(
+        yield manifest_patch(
+            one.resource.id,
             f"Ask for the label under which {near.member.id} has the value",
-            "manifest",
-            str(one.resource.id),
-            Edit(
-                "json-patch",
-                [
-                    {"op": "remove", "path": at + join_pointer(key)},
-                    {"op": "add", "path": at + join_pointer(other), "value": asked},
-                ],
-            ),
+            [
+                {"op": "remove", "path": at + join_pointer(key)},
+                {"op": "add", "path": at + join_pointer(other), "value": asked},
+            ],
             safe=True,
-            resource=one.resource.id,
         )
 
 
-RULE = Rule(
-    id="selector-matches-nothing",
-    family="health",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, reads=reads, rank=Rank.CAUSE)

@@ -19,7 +19,7 @@ from datetime import timedelta
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.edits import removals
+from argolint.edits import manifest_patch, removals
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
@@ -176,13 +176,11 @@ def _pause_duration(resource: Resource) -> str:
 
 def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Iterator[Fix]:
     if in_git:
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Remove {pointer} from Git",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", removals(resource.desired, [pointer])),
-            caveat="it goes on at the next sync",
-            resource=resource.id,
+            removals(resource.desired, [pointer]),
+            "it goes on at the next sync",
         )
     else:
         flags = f"--kind {sh(resource.kind)} --resource-name {sh(resource.name)}"
@@ -206,6 +204,4 @@ _PROMOTE: Mapping[str, str] = {
 """The way to resume a Rollout, by its reason to pause (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
-RULE = Rule(
-    id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True, intent=True
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, reads=reads, standing=True, intent=True)

@@ -1,7 +1,8 @@
 """The target of traffic or of a scaler does not exist
 
 What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject whose Service, Gateway or workload exists neither in an
-application of the cluster nor in the resource tree.
+application of the cluster nor in the resource tree. Also a workload or binding that a sync will create or change, and that misspells the name of
+a Secret, ConfigMap, claim, service account, priority class or role.
 
 Why it hurts: Argo CD calls most of them Healthy. The Ingress answers 503, a webhook refuses every change of its kinds, an autoscaler
 scales nothing.
@@ -39,7 +40,9 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.relations.references import Reference, may_refer, references
+from argolint.edits import Operation, manifest_patch
+from argolint.relations.makers import made_secrets
+from argolint.relations.references import Reference, may_refer, namespaced, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
@@ -67,6 +70,14 @@ _CONSEQUENCES = {
     ("traefik.io", "IngressRouteUDP"): "requests to it fail",
 }
 """Kinds that refer to others, and the consequence if those are missing."""
+_NO_POD = "no new pod starts"
+_READERS = {
+    **{("apps", kind): _NO_POD for kind in ("Deployment", "StatefulSet", "DaemonSet")},
+    **{("batch", kind): _NO_POD for kind in ("Job", "CronJob")},
+    **{("rbac.authorization.k8s.io", kind): "it grants nothing" for kind in ("RoleBinding", "ClusterRoleBinding")},
+}
+"""Kinds that need what others often make by hand: only a new reference to almost the name of a known object counts."""
+_NEEDED = ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount", "PriorityClass", "Role", "ClusterRole")
 
 
 @cache
@@ -100,6 +111,44 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
                 if (found := _absence(app, fleet, resource, key)) is not None:
                     yield _finding(app, resource, named, key, found, consequence)
+    for (group, kind), consequence in _READERS.items():
+        for resource in app.of_kind(kind, group):
+            yield from _misspelt(app, fleet, resource, consequence)
+
+
+def _misspelt(app: App, fleet: Fleet, resource: Resource, consequence: str) -> Iterator[Finding]:
+    """A finding for each name that a sync brings, which no object has and one almost has."""
+    reported: set[ResourceKey] = set()
+    for named in references(resource.desired) if resource.desired and not resource.requires_pruning else ():
+        namespace = named.namespace or resource.namespace if named.kind in namespaced() else ""
+        key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
+        if named.kind in _NEEDED and key not in reported and get(resource.live, named.pointer, None) != named.name:
+            reported.add(key)
+            near = None if _may_exist(app, fleet, key) else _almost(app, fleet, key)
+            if near is not None:
+                yield _finding(app, resource, named, key, _Absence("", near), consequence)
+
+
+def _may_exist(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+    known = app.resource(key) is not None or bool(fleet.owners(key))
+    return known or is_in_tree(app, key.kind, key.namespace, key.name) or has_namesake_owner(app, fleet, key)
+
+
+def _almost(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    """An object of the kind whose name differs by a letter or two, or a Secret that an object of the application makes."""
+    made = {
+        name for r in app.resources if r.namespace == key.namespace and r.desired for name in made_secrets(r.desired)
+    }
+    if key.kind == "Secret" and key.name in made:
+        return None
+    listed = {k.name for k in fleet.of_kind(key.cluster, key.group, key.kind) if k.namespace == key.namespace}
+    near = sorted(
+        name for name in listed | (made if key.kind == "Secret" else set()) if is_similar_name(name, key.name)
+    )
+    if near:
+        return ResourceKey(key.cluster, key.group, key.kind, key.namespace, near[0])
+    elsewhere = [r.key for r in app.of_kind(key.kind, key.group) if r.name == key.name and key.namespace]
+    return elsewhere[0] if len(elsewhere) == 1 else None  # the workload has moved without it
 
 
 def _is_load_balancer_action(obj: Object, named: Reference) -> bool:
@@ -146,7 +195,7 @@ def _not_found_message(live: Object | None, name: str) -> str:
 
 
 def _nearest_object(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
-    """An object with almost the same name in its namespace, or with exactly this name in another one."""
+    """An object with almost the same name in its namespace, or with exactly this name in another kind or namespace."""
     return fleet.derive(_near_key, key)
 
 
@@ -155,8 +204,29 @@ def _near_key(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     neighbours = (k for k in known if k.namespace == key.namespace and is_similar_name(k.name, key.name, within=True))
     if (near := next(neighbours, None)) is not None:
         return near
+    if (other := _of_another_kind(fleet, key)) is not None:
+        return other
     elsewhere = [k for k in known if k.name == key.name]
     return elsewhere[0] if len(elsewhere) == 1 else None
+
+
+_SCALED = {
+    ("apps", "Deployment"): "apps/v1",
+    ("apps", "StatefulSet"): "apps/v1",
+    ("argoproj.io", "Rollout"): "argoproj.io/v1alpha1",
+}
+"""Workloads that a scaler may name, and their apiVersion."""
+
+
+def _of_another_kind(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    """A workload of this name and namespace, where another kind of workload is named."""
+    found = (
+        k
+        for group, kind in (_SCALED if (key.group, key.kind) in _SCALED else ())
+        for k in fleet.of_kind(key.cluster, group, kind)
+        if (k.namespace, k.name) == (key.namespace, key.name)
+    )
+    return next(found, None)
 
 
 def _finding(
@@ -167,7 +237,8 @@ def _finding(
     hint = ""
     elsewhere = near is not None and near.namespace != key.namespace and not found.evidence
     if near is not None:
-        hint = f"; {near.name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
+        name = near.name if near.kind == key.kind else f"{near.kind} {near.name}"
+        hint = f"; {name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
     return Finding(
         message=f"{resource.id} names {where}, which is not there{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
@@ -187,17 +258,17 @@ def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
     if near is not None and near.namespace == key.namespace:
-        yield Fix(
-            f"Name {near.kind} {near.name}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": named.pointer, "value": near.name}]),
-            resource=resource.id,
-        )
+        yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
     text = f"bring {key.kind} {key.namespace}/{key.name}, or take the reference out of {resource.id}\n"
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 
-RULE = Rule(
-    id="target-missing", family="health", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
-)
+def _renaming(named: Reference, near: ResourceKey) -> list[Operation]:
+    if near.kind == named.kind:
+        return [{"op": "replace", "path": named.pointer, "value": near.name}]
+    above = named.pointer.rpartition("/")[0]
+    kind: Operation = {"op": "replace", "path": f"{above}/kind", "value": near.kind}
+    return [kind, {"op": "add", "path": f"{above}/apiVersion", "value": _SCALED[near.group, near.kind]}]
+
+
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.CAUSE)

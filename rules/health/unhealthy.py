@@ -503,10 +503,8 @@ def _health_event(app: App) -> tuple[str, str]:
 
 
 RULE = Rule(
-    id="unhealthy",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     options=Patience,

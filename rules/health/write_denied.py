@@ -279,10 +279,8 @@ def _host_path_finding(
 
 
 RULE = Rule(
-    id="write-denied",
-    family="health",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     causes=("read-only-root", "read-only-mount", "host-path", "owner", "not-executable", "mode"),

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.model import Confidence
-from argolint.values import annotations_of, dig, items, split_pointer
+from argolint.values import annotations_of, dig, split_pointer
 from argolint.values.kubernetes import reads
 
 from ..shared.chart_catalogue import Item
 from ..shared.charts import Release
+from ..shared.makers import filling_webhook, second_maker
 from ._shapes import GENERIC, Kind, checksum_name, is_checksum
 
 
@@ -79,10 +80,10 @@ def named_secret(app: App, key: str) -> Resource | None:
 
 
 def is_own(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """False for hooks, for objects of two applications (each writes its own value) and for controllers' Secrets."""
+    """False for hooks, for objects of two applications (each writes its own value) and for those that a controller makes or fills in."""
     if resource.hook or len(fleet.owners(resource.key)) > 1:
         return False
     tracked = annotations_of(resource.live).get(TRACKING_ID, "")
     if tracked and tracked.partition(":")[0] != app.instance:
         return False
-    return not any(owner.get("controller") for owner in items(resource.live, "metadata", "ownerReferences"))
+    return not (filling_webhook(resource) or second_maker(app, fleet, resource))

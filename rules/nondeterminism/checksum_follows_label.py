@@ -144,7 +144,5 @@ def _is_label(pointer: str) -> bool:
     return any(pointer.endswith("/labels" + join_pointer(label)) for label in _LABELS)
 
 
-RULE = Rule(
-    id="checksum-follows-label", family="nondeterminism", severity="info", doc=__doc__, check=check, rank=Rank.ROOT
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.ROOT)
 """It outranks rules that report a changed label as drift: the label and the checksum are one change."""

@@ -170,13 +170,5 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="floating-revision",
-    family="nondeterminism",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    collect=collect,
-    join=join,
-    standing=True,
-    pedantic=True,
+    **Rule.page(__name__), severity="warning", check=check, collect=collect, join=join, standing=True, pedantic=True
 )

@@ -38,12 +38,5 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="nondeterministic-field",
-    family="nondeterminism",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=evidence.wants,
-    reads=evidence.reads,
-    rank=Rank.ROOT,
+    **Rule.page(__name__), severity="error", check=check, wants=evidence.wants, reads=evidence.reads, rank=Rank.ROOT
 )

@@ -115,12 +115,5 @@ def _rotation_finding(app: App, release: Release, item: Item, hooks: tuple[Resou
 
 
 RULE = Rule(
-    id="nondeterministic-secret",
-    family="nondeterminism",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=evidence.wants,
-    reads=evidence.reads,
-    rank=Rank.ROOT,
+    **Rule.page(__name__), severity="error", check=check, wants=evidence.wants, reads=evidence.reads, rank=Rank.ROOT
 )

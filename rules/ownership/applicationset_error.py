@@ -230,10 +230,8 @@ def _missing_applications(cause: str) -> str:
 
 
 RULE = Rule(
-    id="applicationset-error",
-    family="ownership",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     causes=("generator", "template", "validation", "apply", "unknown"),
 )

@@ -106,13 +106,4 @@ def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
     return r.live is not None and not r.hook and holds_data(r) and not outlives(app, r.live, fleet)
 
 
-RULE = Rule(
-    id="appset-deletes-data",
-    family="ownership",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, reads=reads, standing=True)

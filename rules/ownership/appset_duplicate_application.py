@@ -229,6 +229,4 @@ def _without_spaces(template: str) -> str:
     return template.replace(" ", "")
 
 
-RULE = Rule(
-    id="appset-duplicate-application", family="ownership", severity="error", doc=__doc__, check=check, rank=Rank.ROOT
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.ROOT)

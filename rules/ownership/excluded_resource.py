@@ -143,12 +143,4 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(
-    id="excluded-resource",
-    family="ownership",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, rank=Rank.CAUSE)

@@ -16,6 +16,7 @@ Sources: controller/appcontroller.go (getAppHosts and orphaned nodes), docs/user
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
 from argolint.values.knowledge import dump
@@ -51,31 +52,32 @@ def _orphan_line(node: Node) -> str:
 def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
     """Fixes for the orphans without an owner: their children are in the tree as well, and are deleted or kept with them."""
     ignore = [{"group": n.id.group, "kind": n.id.kind, "name": n.id.name} for n in orphans]
+    known = Fix(
+        "List them as known orphans",
+        "argocd-settings",
+        f"AppProject {app.ref.project}",
+        Edit("yaml", dump([{"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}])),
+        caveat="add to the entries that the project has",
+        safe=True,
+    )
+    if orphans and all(_is_of_argocd(n) for n in orphans):
+        yield replace(known, title="List what Argo CD made or was started with as known orphans")
+        return
     yield Fix(
         "Put the objects that are needed into Git",
         "manifest",
         f"the source of {app.ref}",
         Edit("text", "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n"),
-        caveat="delete those that no one needs",
+        caveat="delete those that no one needs"
+        + ("" if not any(map(_is_of_argocd, orphans)) else ", but no Application or AppProject"),
     )
     if ignore:
-        body = {"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}
-        yield Fix(
-            "List them as known orphans",
-            "argocd-settings",
-            f"AppProject {app.ref.project}",
-            Edit("yaml", dump([body])),
-            caveat="add to the entries that the project has",
-            safe=True,
-        )
+        yield known
 
 
-RULE = Rule(
-    id="orphaned-resources",
-    family="ownership",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+def _is_of_argocd(node: Node) -> bool:
+    """Whether it is the project that Argo CD makes at its start, or an Application or project that someone applied by hand to start with."""
+    return node.id.group == "argoproj.io" and node.id.kind in ("AppProject", "Application")
+
+
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.CAUSE, standing=True)

@@ -233,10 +233,8 @@ def _untrack_fix(fleet: Fleet, resource: Resource) -> Fix:
 
 
 RULE = Rule(
-    id="phantom-owner",
-    family="ownership",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     causes=("made-there", "no-owner", "two-clusters"),
     rank=Rank.ROOT,

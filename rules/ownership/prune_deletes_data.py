@@ -51,11 +51,4 @@ def _manifest_fix(resource: Resource) -> Fix:
     return Fix("Put it back into Git", "manifest", f"the source that held {resource.id}", Edit("text", text), safe=True)
 
 
-RULE = Rule(
-    id="prune-deletes-data",
-    family="ownership",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

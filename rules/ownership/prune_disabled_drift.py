@@ -175,4 +175,4 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
         )
 
 
-RULE = Rule(id="prune-disabled-drift", family="ownership", severity="warning", doc=__doc__, check=check)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check)

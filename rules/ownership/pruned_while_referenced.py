@@ -252,12 +252,4 @@ def _fixes(resource: Resource) -> Iterator[Fix]:
         )
 
 
-RULE = Rule(
-    id="pruned-while-referenced",
-    family="ownership",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CONSEQUENCE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CONSEQUENCE)

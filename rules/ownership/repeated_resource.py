@@ -213,12 +213,4 @@ def _chart_fix(app: App, resource: ResourceId, places: list[Object], where: str,
     )
 
 
-RULE = Rule(
-    id="repeated-resource",
-    family="ownership",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, rank=Rank.CAUSE)

@@ -307,10 +307,8 @@ def _guard_fix(ids: Sequence[ResourceId], count: int, claimant: Mapping[str, Jso
 
 
 RULE = Rule(
-    id="shared-between-servers",
-    family="ownership",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     collect=collect,
     join=join,
     causes=("both-deploy", "same-tracking", "left-behind"),

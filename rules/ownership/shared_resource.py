@@ -345,10 +345,8 @@ def _do_overlap(one: str, other: str) -> bool:
 
 
 RULE = Rule(
-    id="shared-resource",
-    family="ownership",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     causes=("same-content", "different-content", "namespace", "predicted"),
     reads=reads,
     collect=collect,

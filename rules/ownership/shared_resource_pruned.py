@@ -127,12 +127,4 @@ def _handover_fix(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> 
     )
 
 
-RULE = Rule(
-    id="shared-resource-pruned",
-    family="ownership",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.ROOT,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.ROOT)

@@ -26,7 +26,7 @@ from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
 from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
-from argolint.values import dig
+from argolint.values import dig, labels_of
 
 from ..shared.tracking import annotation_tracking_fix
 from ._installations import label_key_fix
@@ -118,13 +118,21 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, release: str) -> Iterator
         yield _exclude_fix(app, resource)
         yield annotation_tracking_fix("names one object")
         return
-    if not fleet.at_least(2, 2):
+    if not fleet.at_least(2, 2) and not _has_all_labels_of_its_maker(app, fleet, resource):
         by = "chart" if release else "chart or operator"
         own_key = label_key_fix(f"Track by a label that no {by} writes", "argocd.argoproj.io/instance")
         copies = "" if release else "an operator that copies every label of its object copies this one, too"
         yield replace(own_key, caveat="; ".join(filter(None, (own_key.caveat, copies))))
     yield annotation_tracking_fix("names one object")
     yield _keep_fix(resource)
+
+
+def _has_all_labels_of_its_maker(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the copy has every label of the object that it is made from, of which one is no tracking label: no other label would stay off it."""
+    maker = maker_of(app, fleet, resource.namespace, resource.name) if resource.kind == "Secret" else None
+    origin = app.resource(maker.id.key) if maker else None
+    labels = labels_of(origin.live).items() if origin else ()
+    return len(labels) > 1 and labels <= labels_of(resource.live).items()
 
 
 def _exclude_fix(app: App, resource: Resource) -> Fix:
@@ -155,12 +163,4 @@ def _keep_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(
-    id="tracking-label-copied",
-    family="ownership",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

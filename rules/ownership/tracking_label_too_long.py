@@ -56,6 +56,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    id="tracking-label-too-long", family="ownership", severity="error", doc=__doc__, check=check, rank=Rank.ROOT
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.ROOT)

@@ -66,11 +66,4 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    id="ambiguous-short-name",
-    family="secrets",
-    severity="info",
-    doc=__doc__,
-    collect=collect,
-    join=join,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", collect=collect, join=join)

@@ -237,10 +237,8 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 
 
 RULE = Rule(
-    id="cluster-external-secret-failed",
-    family="secrets",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     then=then,

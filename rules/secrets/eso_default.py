@@ -178,11 +178,4 @@ def _jq_steps(pointer: str) -> list[str]:
     return parts
 
 
-RULE = Rule(
-    id="eso-default",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

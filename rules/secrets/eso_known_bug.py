@@ -201,10 +201,8 @@ _SIGNS = {
 }
 
 RULE = Rule(
-    id="eso-known-bug",
-    family="secrets",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=es.holds_external_secrets,

@@ -44,11 +44,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="external-secret-deletion-risk",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets)

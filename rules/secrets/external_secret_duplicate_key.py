@@ -73,11 +73,4 @@ def _fixes(found: es.Declared, first: int, index: int, keys: set[str]) -> Iterat
     yield Fix("Remove the entry that is overwritten", "manifest", where, edit, caveat, safe=not spare)
 
 
-RULE = Rule(
-    id="external-secret-duplicate-key",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets)

@@ -220,12 +220,4 @@ def _owner_of(app: App, namespace: str, secret: str) -> str:
     return next((o.name for o in owners if o.kind == "ExternalSecret"), "")
 
 
-RULE = Rule(
-    id="external-secret-duplicate-target",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    collect=collect,
-    join=join,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", collect=collect, join=join, reads=es.holds_external_secrets)

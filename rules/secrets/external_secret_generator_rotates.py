@@ -110,12 +110,4 @@ def _generate_once_fix(found: es.Declared) -> Fix:
     )
 
 
-RULE = Rule(
-    id="external-secret-generator-rotates",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

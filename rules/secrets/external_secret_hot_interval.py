@@ -80,12 +80,5 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="external-secret-hot-interval",
-    family="secrets",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=es.holds_external_secrets,
-    options=Options,
+    **Rule.page(__name__), severity="info", check=check, wants=wants, reads=es.holds_external_secrets, options=Options
 )

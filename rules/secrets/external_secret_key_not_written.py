@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule
+from argolint.edits import manifest_patch
 from argolint.values import dig, enumerated, items, mapping
 
 from ..shared.references import read_keys
@@ -99,25 +100,21 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
     templated = bool(mapping(es.target_of(writer.any), "template", "data"))
     fixes = (
         *(
-            Fix(
+            manifest_patch(
+                workload.id,
                 f'Read key "{name}"',
-                "manifest",
-                str(workload.id),
-                Edit("json-patch", [{"op": "replace", "path": pointer, "value": name}]),
+                [{"op": "replace", "path": pointer, "value": name}],
                 "if that is the value that is meant",
-                resource=workload.id,
             )
             for name in near
         ),
         *(
             [
-                Fix(
+                manifest_patch(
+                    writer.id,
                     f'Or let {writer.id} write it as "{key}"',
-                    "manifest",
-                    str(writer.id),
-                    Edit("json-patch", [{"op": "replace", "path": place, "value": key}]),
+                    [{"op": "replace", "path": place, "value": key}],
                     "the one who reads the present name no longer finds it",
-                    resource=writer.id,
                 )
             ]
             if place and not templated
@@ -143,11 +140,4 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
     )
 
 
-RULE = Rule(
-    id="external-secret-key-not-written",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets)

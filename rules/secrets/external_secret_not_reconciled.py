@@ -135,13 +135,4 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
     return advice(__package__, "not-reconciled", facts)
 
 
-RULE = Rule(
-    id="external-secret-not-reconciled",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Options,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.CAUSE)

@@ -131,12 +131,4 @@ def _no_metadata_fix(resource: Resource) -> Fix:
     return Fix("Copy no metadata to the Secret", "manifest", str(resource.id), edit, safe=True)
 
 
-RULE = Rule(
-    id="external-secret-prune-risk",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-    rank=Rank.ROOT,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets, rank=Rank.ROOT)

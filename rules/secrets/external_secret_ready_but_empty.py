@@ -371,12 +371,4 @@ def _remote_keys(resource: Resource) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for key in found if key))
 
 
-RULE = Rule(
-    id="external-secret-ready-but-empty",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

@@ -73,12 +73,4 @@ _POLICY = "v0.16.0"
 """The first release with refreshPolicy, and with v1."""
 
 
-RULE = Rule(
-    id="external-secret-refresh-disabled",
-    family="secrets",
-    severity="info",
-    intent=True,
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", intent=True, check=check, reads=es.holds_external_secrets)

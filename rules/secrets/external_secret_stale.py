@@ -116,12 +116,4 @@ def _is_interval_recent(app: App, resource: Resource) -> bool:
     return last is not None and last.time is not None and es.seen_at(app) - last.time < ANSWERED
 
 
-RULE = Rule(
-    id="external-secret-stale",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-    options=Options,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets, options=Options)

@@ -366,13 +366,5 @@ _ENTRY = regex(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
 
 
 RULE = Rule(
-    id="external-secret-sync-error",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    causes=CAUSES,
-    check=check,
-    wants=wants,
-    then=then,
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="error", causes=CAUSES, check=check, wants=wants, then=then, rank=Rank.CAUSE
 )

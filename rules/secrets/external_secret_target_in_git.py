@@ -345,12 +345,5 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource, *, i
 
 
 RULE = Rule(
-    id="external-secret-target-in-git",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=es.holds_external_secrets,
-    rank=Rank.ROOT,
+    **Rule.page(__name__), severity="error", check=check, wants=wants, reads=es.holds_external_secrets, rank=Rank.ROOT
 )

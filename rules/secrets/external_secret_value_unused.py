@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.edits import manifest_patch
 from argolint.values import dig, enumerated, items, mapping
 
 from ..shared import charts
@@ -61,13 +62,11 @@ def _finding(app: App, found: es.Declared) -> Finding:
         str(found.resource.id),
         Edit("text", f"In the chart write {{{{ `{written}` }}}} wherever the Secret shall hold a fetched value."),
     )
-    merge = Fix(
+    merge = manifest_patch(
+        found.resource.id,
         "Use the fetched keys in the template, or keep them next to it with mergePolicy: Merge",
-        "manifest",
-        str(found.resource.id),
-        Edit("json-patch", found.set("/spec/target/template/mergePolicy", "Merge")),
+        found.set("/spec/target/template/mergePolicy", "Merge"),
         "Merge adds the keys under their own names; the text of the template stays as it is",
-        resource=found.resource.id,
     )
     pointer = found.pointer("/spec/target/template")
     texts = sorted(mapping(found.manifest, "spec", "target", "template", "data"))
@@ -86,11 +85,4 @@ def _finding(app: App, found: es.Declared) -> Finding:
     )
 
 
-RULE = Rule(
-    id="external-secret-value-unused",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets)

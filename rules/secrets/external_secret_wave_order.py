@@ -125,12 +125,4 @@ def _finding(app: App, late: Resource, early: Resource, need: str, what: str, le
     )
 
 
-RULE = Rule(
-    id="external-secret-wave-order",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=es.holds_external_secrets,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

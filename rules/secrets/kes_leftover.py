@@ -111,6 +111,10 @@ _BACKENDS = {
     "azureKeyVault": "azurekv",
     "vault": "vault",
 }
+_RIGHTS = regex(
+    r'is forbidden: User "system:serviceaccount:(?P<account_ns>[a-z0-9-]{1,63}):(?P<account>[\w.-]{1,253})" cannot (?P<action>\w{1,20})'
+    r' resource "(?P<what>[a-z./]{1,100})" in API group "(?P<group>[\w.-]{0,253})"'
+)
 _NODE = regex(r"assumed-role/[^/\s]{1,100}/i-[0-9a-f]{8,17}\b")
 
 
@@ -119,12 +123,15 @@ def _backend(resource: Resource) -> str:
 
 
 def _diagnosis(resource: Resource, text: str) -> Diagnosis | None:
-    """What the text of the last poll means at this backend."""
+    """What the text of the last poll means: the cluster refused the controller, else the backend's answer."""
+    if (own := _RIGHTS.search(text)) and (facts := own.groupdict()):
+        says = "ServiceAccount {account_ns}/{account} may not {action} {what}".format(**facts)
+        return Diagnosis("rights", says, text, facts)
     return classify(text, "provider", provider=_backend(resource).partition("/")[0])
 
 
 def _failure_text(found: Diagnosis | None, text: str) -> str:
-    if found and found.topic == "aws-policy":
+    if found and (found.topic == "aws-policy" or found.cause == "rights"):
         return f"its last poll failed because {found.says}"
     return f'its last poll failed ("{text if len(text.split()) <= _LONG else telling(text, _LONG)}")'
 
@@ -139,6 +146,7 @@ def _repair_fixes(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
         "action": found.detail.get("action", ""),
         "resource": found.detail.get("resource") or "*",
         "role": role_of(principal),
+        **(found.detail if found.cause == "rights" else {}),
     }
     return advice(__package__, "kes/node" if _NODE.search(principal) else f"kes/{topic}", facts)
 
@@ -199,12 +207,4 @@ def _with_namespace(resource: Resource) -> dict[str, object]:
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": resource.namespace}}
 
 
-RULE = Rule(
-    id="kes-leftover",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

@@ -79,11 +79,4 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
     )
 
 
-RULE = Rule(
-    id="kes-prune-kills-secret",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    rank=Rank.ROOT,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.ROOT)

@@ -150,7 +150,7 @@ def _reason(resource: Resource, text: str, is_present: bool) -> str:
         return past_sentence(found.says, "is ready") if is_present else found.says
     if meant is not None and meant.entry.says:
         return meant.says
-    if found is not None and found.cause == "template":
+    if found is not None and (found.cause == "template" or found.topic == "aws-policy"):
         return found.says
     return f'the operator says "{telling(text, 12)}"'
 
@@ -304,12 +304,4 @@ def _without_asking(resource: Resource, since: str, version: OperatorVersion) ->
     return (*upgrade, write) if near else (write, *upgrade)
 
 
-RULE = Rule(
-    id="push-secret-error",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)

@@ -1,7 +1,8 @@
 """A SealedSecret is not unsealed, or has no status
 
 What it finds: a SealedSecret without a status minutes after its creation. Also one whose condition Synced is False (`no key could decrypt
-secret`, or a Secret with its name that it does not manage), and one without a status whose last Event says so.
+secret`, or a Secret with its name that it does not manage), and one without a status whose last Event says so. Also a new one with the data of
+another, since the name and namespace are sealed with it, unless its scope is wider.
 
 Why it hurts: without a status Argo CD shows Progressing forever. Either no controller runs (then there is no Secret), or it runs without
 `--update-status`. After a decryption error the Secret has old data or does not exist; the error may be outdated if the key was restored later.
@@ -23,10 +24,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule, Want
-from argolint.edits.advice import advice
+from argolint import (
+    App,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Node,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Want,
+)
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
-from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time
+from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -46,8 +61,10 @@ class Options:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding for each SealedSecret without evidence that it is unsealed."""
+    """One finding for each SealedSecret without evidence that it is unsealed, and for each new one that was sealed for another name."""
     for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
+        if resource.live is None and resource.desired is not None:
+            yield from _moved_findings(app, resource)
         if resource.live is None or es.is_deleting(resource):
             continue
         synced = condition(resource.live, "Synced")
@@ -68,6 +85,33 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 )
             elif since is not None:
                 yield _silent_finding(app, resource, age_text(app.observed_at - since))
+
+
+def _moved_findings(app: App, resource: Resource) -> Iterator[Finding]:
+    """A finding for a new SealedSecret with the data of a live one of another name or namespace, which its scope forbids."""
+    data, marks = _ciphertexts(resource.desired), annotations_of(resource.desired)
+    if marks.get(f"{SCOPE}/cluster-wide") == "true":
+        return
+    for other in app.of_kind("SealedSecret", es.SEALED_GROUP):
+        moved = other.namespace != resource.namespace
+        renamed = other.name != resource.name and marks.get(f"{SCOPE}/namespace-wide") != "true"
+        if data & _ciphertexts(other.live) and (moved or renamed):
+            what = "name and namespace" if moved and renamed else "namespace" if moved else "name"
+            yield Finding(
+                message=f"{resource.id} has the sealed data of {other.id}, and its {what} is part of what was sealed: it cannot be decrypted.",
+                at=Location(app.ref, resource.id, "/spec/encryptedData"),
+                severity="error",
+                confidence="likely",
+                related=(Related(app.ref, other.id, role="other"),),
+                fixes=_advised("unreadable", resource, moved=what, type=_type_option(resource)),
+            )
+            return
+
+
+def _ciphertexts(sealed: Object | None) -> set[str]:
+    return {
+        text for text in mapping(sealed, "spec", "encryptedData").values() if isinstance(text, str) and len(text) > 200
+    }
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
@@ -195,11 +239,17 @@ def _refused_finding(app: App, resource: Resource, message: str, place: str = "c
         ),
         fixes=_advised("mangled", resource, app=str(app.ref))
         if mangled
-        else _advised("unreadable", resource, moved=moved)
+        else _advised("unreadable", resource, moved=moved, type=_type_option(resource))
         if _UNREADABLE.search(message)
         else _advised("refused", resource),
         explains=es.health_consequences(app, resource.id),
     )
+
+
+def _type_option(resource: Resource) -> Shell:
+    """The option of kubectl for the Secret's type; empty where that is Opaque. A seal without it makes a Secret that no pull uses."""
+    type_ = str(dig(resource.any, "spec", "template", "type") or "Opaque")
+    return Shell("" if type_ == "Opaque" else f" --type={sh(type_)}")
 
 
 _UNREADABLE = regex(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
@@ -250,13 +300,5 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 RULE = Rule(
-    id="sealed-secret-status",
-    family="secrets",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    reads=reads,
-    options=Options,
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads, options=Options, rank=Rank.CAUSE
 )

@@ -349,10 +349,8 @@ def _finding_of_data(data: Any) -> Finding:
 
 
 RULE = Rule(
-    id="secret-store-error",
-    family="secrets",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     causes=("credential", "unmanaged", "invalid-provider", "auth", "network", "unknown"),
     wants=wants,
     collect=collect,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from argolint import Fix, Json, Object, ResourceId
 from argolint.edits import set_field
 from argolint.edits.advice import advice
@@ -9,6 +11,7 @@ from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
 from argolint.values import dig, get, items, join_pointer, mapping
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
 
 _TOPICS = {
     "Required value": "required",
@@ -28,17 +31,50 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
     if not errors:
         return ()
     first, operations = errors[0], _label_operations(manifest, errors[0])
+    topic, plain = _plain_edit(manifest, first) if len(errors) == 1 else ("", [])
     facts: dict[str, Json] = {
         "object": str(id_),
         "pointer": first.pointer,
         "detail": excerpt(first.detail, 200) or _BARE.get(first.sort, first.sort),
         "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
-        "operations": operations,
+        "operations": operations or plain,
         "text": _quoted_value(manifest, first),
         "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
     }
-    topic = "text" if facts["text"] else _topic(first, operations)
+    topic = topic or ("text" if facts["text"] else _topic(first, operations))
     return advice(__package__, f"field/{topic}", facts, id_)
+
+
+def _plain_edit(manifest: Object | None, error: FieldError) -> tuple[str, list[Json]]:
+    """The topic and operations of a field that is forbidden, or has one right value; ("", []) where a person has to choose."""
+    at, value = error.pointer, get(manifest, error.pointer, None)
+    if value is None:
+        return "", []
+    if error.sort == "Forbidden" and _SET_WRONGLY.match(error.detail):
+        return "remove", [{"op": "remove", "path": at}]
+    if only := _ONE_VALUE.fullmatch(error.detail):
+        return "known", [{"op": "replace", "path": at, "value": int(only[1])}]
+    known = {one.lower(): one for one in _KNOWN_VALUES.findall(error.detail.partition("supported values: ")[2])}
+    near = get_close_matches(str(value).lower(), known, 1, 0.75) if isinstance(value, str) else []
+    return ("known", [{"op": "replace", "path": at, "value": known[near[0]]}]) if near else ("", [])
+
+
+def is_answered(obj: Object, error: FieldError) -> bool | None:
+    """Whether the object no longer has what the API server refused, by the server's own words; None where they do not say what is right."""
+    value = get(obj, error.pointer, None)
+    if error.sort == "Forbidden" and _SET_WRONGLY.match(error.detail):
+        return value is None
+    if only := _ONE_VALUE.fullmatch(error.detail):
+        return bool(value == int(only[1]))
+    known = _KNOWN_VALUES.findall(error.detail.partition("supported values: ")[2])
+    return value in known if known else None
+
+
+_SET_WRONGLY = regex(
+    r"may not be (?:used|specified|set)\b|may only be used when|\w{1,60} (?:in \w{1,60} )?is not Supported"
+)
+_ONE_VALUE = regex(r"must be ([0-9]{1,9})")
+_KNOWN_VALUES = regex(r'"([^"]{1,100})"')
 
 
 def _quoted_value(manifest: Object | None, error: FieldError) -> str:

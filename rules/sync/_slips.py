@@ -13,20 +13,23 @@ from argolint.values import below, schema, split_pointer
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """The field, the one that is probably meant, and its parent: a container, a pod, or a kind."""
+    """The field, the one that is probably meant (empty where none is like it), and its parent: a container, a pod, or a kind."""
 
     pointer: str
     meant: str
     within: str
 
 
-def coming_slips(resource: Resource) -> Iterator[Slip]:
-    """The slips that the next sync applies: in an object that does not exist yet, or that a change in the gate adds to it."""
+def coming_slips(resource: Resource, *, whole: bool) -> Iterator[Slip]:
+    """The slips that the next sync applies: in an object that does not exist yet, or that a change in the gate adds to it.
+
+    `whole`: the known types have every field that the cluster can know, so a field without a similar one is a slip, too.
+    """
     if resource.live is None:
-        yield from slips_in(resource.desired)
+        yield from _slips_in(resource.desired, whole=whole)
         return
     brought = [change.pointer for change in resource.pending if change.live is MISSING]
-    for slip in slips_in(resource.desired) if brought else ():
+    for slip in _slips_in(resource.desired, whole=whole) if brought else ():
         if any(below(slip.pointer, pointer) for pointer in brought):
             yield slip
 
@@ -41,12 +44,13 @@ def mistyped_values(resource: Resource) -> Iterator[schema.Fault]:
             yield fault
 
 
-def slips_in(obj: Object | None) -> Iterator[Slip]:
-    """Every slip in an object of Kubernetes' own kinds."""
+def _slips_in(obj: Object | None, *, whole: bool) -> Iterator[Slip]:
     for fault in islice(schema.faults(obj), _MOST) if obj else ():
         name = split_pointer(fault.pointer)[-1]
-        if fault.names and (near := difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)):
-            yield Slip(fault.pointer, near[0], _parent_in_words(fault.type, str(obj.get("kind")) if obj else ""))
+        near = difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)
+        if fault.names and (near or whole):
+            within = _parent_in_words(fault.type, str(obj.get("kind")) if obj else "")
+            yield Slip(fault.pointer, next(iter(near), ""), within)
 
 
 def _parent_in_words(type_: str, kind: str) -> str:

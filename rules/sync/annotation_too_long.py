@@ -20,15 +20,15 @@ from collections.abc import Iterator
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
-from argolint.edits import application_place, sync_option
+from argolint.edits import application_place, manifest_patch, sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
+from ._neighbour_checks import LARGEST
 from ._options import sync_option_operations, sync_options
-from ._validation import LARGEST
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"
@@ -94,13 +94,7 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
         yield from _other_release_fixes(first) if _has_short_annotations(first) else _leftover_fixes(app, first)
         return
     if first is not None and first.desired is not None:
-        yield Fix(
-            "Or for these objects only",
-            "manifest",
-            str(first.id),
-            Edit("json-patch", sync_option_operations(first.desired, _SERVER_SIDE)),
-            resource=first.id,
-        )
+        yield manifest_patch(first.id, "Or for these objects only", sync_option_operations(first.desired, _SERVER_SIDE))
 
 
 def _has_short_annotations(first: Resource) -> bool:
@@ -122,13 +116,11 @@ def _other_release_fixes(first: Resource) -> Iterator[Fix]:
         Edit("command", "argocd version"),
         caveat="3.5.0-rc1 did so (argo-cd#28421)",
     )
-    yield Fix(
+    yield manifest_patch(
+        first.id,
         "Or replace the object for the time being",
-        "manifest",
-        str(first.id),
-        Edit("json-patch", sync_option_operations(first.desired or {}, "Replace=true")),
-        caveat="sends it whole with every sync, so what others have written in it goes",
-        resource=first.id,
+        sync_option_operations(first.desired or {}, "Replace=true"),
+        "sends it whole with every sync, so what others have written in it goes",
     )
 
 
@@ -175,12 +167,4 @@ _TOO_LONG = regex(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long:
 """The whole message of the API server if this is the only fault: several faults are in brackets."""
 
 
-RULE = Rule(
-    id="annotation-too-long",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, then=then, rank=Rank.CAUSE)

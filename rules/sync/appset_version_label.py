@@ -110,6 +110,4 @@ def _finding(app: App, raw: Object, pointer: str, selected: str, version: str, *
     )
 
 
-RULE = Rule(
-    id="appset-version-label", family="sync", severity="error", doc=__doc__, check=check, wants=wants, standing=True
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, standing=True)

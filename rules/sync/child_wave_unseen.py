@@ -64,4 +64,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(id="child-wave-unseen", family="sync", severity="warning", doc=__doc__, check=check, standing=True)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, standing=True)

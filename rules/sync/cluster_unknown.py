@@ -175,11 +175,5 @@ def _finding(
 
 
 RULE = Rule(
-    id="cluster-unknown",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    causes=("unregistered", "unreachable"),
-    rank=Rank.CAUSE,
+    **Rule.page(__name__), severity="error", check=check, causes=("unregistered", "unreachable"), rank=Rank.CAUSE
 )

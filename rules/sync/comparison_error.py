@@ -129,10 +129,8 @@ def _evidence(condition: Condition) -> Iterator[str]:
 
 
 RULE = Rule(
-    id="comparison-error",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     causes=(
         "auth",

@@ -37,7 +37,7 @@ from argolint import (
     Symptom,
 )
 from argolint.comparison import builtin
-from argolint.edits import application_place
+from argolint.edits import application_place, manifest_patch
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
@@ -48,6 +48,7 @@ from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 from argolint.values.schema import api_of_kind
 
+from ..shared.charts import source_type
 from ._failures import Failed, complaint_of, failures_explained_by
 from ._options import sync_option_operations
 from ._removed import removed_version_failures
@@ -104,8 +105,9 @@ def _cluster_lacks_group(fleet: Fleet, cluster: str, group: str) -> bool:
 
 def _foreseen_finding(app: App, fleet: Fleet, group: str, kind: str, resources: list[Resource]) -> Finding:
     first = resources[0]
+    unserved = f"cluster {app.cluster} does not serve {group}, the API group of {first.id}"
     return Finding(
-        message=f"The sync of application {app.ref} will apply nothing: cluster {app.cluster} does not serve {group}, the API group of {first.id}.",
+        message=f"The sync of application {app.ref} will apply nothing: {_of_tool(group, str(first.id)) or unserved}.",
         at=Location(app.ref, first.id, "/kind"),
         confidence="likely",
         related=tuple(Related(app.ref, r.id, role="symptom") for r in resources[1:]),
@@ -128,9 +130,10 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     )
     definitions = _crd_owners(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
+    unknown = _of_tool(group, what) or f"cluster {app.cluster} does not know {what}{origin}"
     fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, fleet, first.id) else "applies nothing"
     finding = Finding(
-        message=f"The sync of application {app.ref} {fails}: cluster {app.cluster} does not know {what}{origin}.",
+        message=f"The sync of application {app.ref} {fails}: {unknown}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
@@ -153,7 +156,7 @@ def _is_past_dry_run(app: App, fleet: Fleet, id_: ResourceId) -> bool:
 def _follows(app: App, group: str) -> tuple[Follows, ...]:
     """The shared cause for all applications that need the CRDs which the cluster lacks."""
     title = f"The CRDs of {group} are not installed on cluster {app.cluster}."
-    return (Follows.common(title, "crd", app.cluster, group),) if group else ()
+    return (Follows.common(title, "crd", app.cluster, group),) if group and group not in _tools() else ()
 
 
 def _group_version(message: str) -> str:
@@ -225,6 +228,9 @@ def _fixes(
             ),
         )
         return
+    elif resource is not None and group in _tools():
+        yield _tool_fix(app, resource, _tools()[group])
+        return
     elif child := _child_with_crds(app, fleet, group):
         name = f"{child.namespace or app.ref.namespace}/{child.name}"
         part = f"--resource {sh(f'argoproj.io:Application:{name}')}"
@@ -249,13 +255,11 @@ def _fixes(
         yield _builtin_kind_fix(resource)
         return
     elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Write apiVersion: {alike}, in which the cluster serves {kind}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": alike}]),
-            caveat="fields may have moved between the two",
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": alike}],
+            "fields may have moved between the two",
         )
         return
     elif resource is not None and group in _served_without_crd():
@@ -279,14 +283,51 @@ def _fixes(
                 ),
             )
     if resource is not None and id_ is not None:
-        yield Fix(
+        yield manifest_patch(
+            id_,
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
-            "manifest",
-            str(id_),
-            Edit("json-patch", sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true")),
-            caveat="the object is applied late, and does not help where no one brings the CRD",
-            resource=id_,
+            sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
+            "the object is applied late, and does not help where no one brings the CRD",
         )
+
+
+@cache
+def _tools() -> Mapping[str, Object]:
+    """By API group: the program that reads its files."""
+    return {str(entry["group"]): entry for entry in load(__package__, "tool_kinds.yaml")}
+
+
+def _of_tool(group: str, what: str) -> str:
+    """The clause for a file of a program; empty for a group of objects."""
+    return f"{what} is a file for {_tools()[group]['product']}, and no cluster knows it" if group in _tools() else ""
+
+
+def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
+    """The fix for a file of a program: list it as that, or keep it out of what Argo CD applies."""
+    types = {source_type(app, index) for index in range(len(app.sources))}
+    if key := tool.get("generator"):
+        bare = types == {"Directory"}
+        return Fix(
+            f"{'Add a kustomization.yaml that lists' if bare else 'List'} it under `{key}`, not among the resources",
+            "manifest",
+            f"the kustomization.yaml next to {resource.id}",
+            Edit(
+                "text", f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either"
+            ),
+            caveat="Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
+        )
+    out = "in kustomization.yaml take the file out of `resources`"
+    if types == {"Directory"}:
+        out = "spec.source.directory.exclude: '{FILE,**/FILE}'"
+    return Fix(
+        f"Keep the file of {tool['product']} out of what this Application applies",
+        "application" if types == {"Directory"} else "manifest",
+        application_place(app) if types == {"Directory"} else str(resource.id),
+        Edit("text", f"{out}   # the file that holds {resource.id}"),
+        caveat="a folder of Kustomize is to be rendered by Kustomize: point spec.source.path at it"
+        if tool["product"] == "Kustomize"
+        else "",
+    )
 
 
 @cache
@@ -305,13 +346,11 @@ def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
         caveat="no CRD declares these kinds",
     )
     if entry.get("instead"):
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Or write apiVersion: {entry['instead']}, whose CRDs {entry['product']} brings",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}]),
-            caveat=str(entry.get("caveat") or ""),
-            resource=resource.id,
+            [{"op": "replace", "path": "/apiVersion", "value": entry["instead"]}],
+            str(entry.get("caveat") or ""),
         )
 
 
@@ -340,9 +379,7 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     api = api_of_kind(resource.kind)
     if api and api != resource.id.api_version:
         patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
-        return Fix(
-            f"Write apiVersion: {api}", "manifest", str(resource.id), Edit("json-patch", patch), resource=resource.id
-        )
+        return manifest_patch(resource.id, f"Write apiVersion: {api}", patch)
     return Fix(
         f"See under which API the cluster serves {resource.kind}",
         "live",
@@ -352,4 +389,4 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

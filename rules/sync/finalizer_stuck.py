@@ -37,6 +37,7 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.edits.advice import Shell, advice
 from argolint.messages import quoting
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
@@ -125,9 +126,9 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(
-            renewal_fixes(app, fleet, resource.id, made) if made else _fixes(app, resource, finalizers, refusal)
-        ),
+        fixes=tuple(renewal_fixes(app, fleet, resource.id, made))
+        if made
+        else _fixes(app, resource, finalizers, refusal),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
@@ -156,73 +157,33 @@ _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionErr
 _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
-def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
+def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> tuple[Fix, ...]:
     entries = [finalizer_entry(f, resource.kind) for f in finalizers]
+    harmful = next((e for e in entries if not e["by_hand"]), None)
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    harmful = [e for e in entries if not e["by_hand"]]
-    if harmful:
-        yield Fix(
-            f"Let it come true that {harmful[0]['waits']}",
-            "live",
-            str(resource.id),
-            Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
-        )
-        return
-    by_hand = finalizer_removal(where, kind, resource.name)
-    if all(e.get("left") for e in entries):
-        yield Fix(
-            f"Remove the finalizer by hand, which {entries[0]['who']} has left behind",
-            "live",
-            str(resource.id),
-            by_hand,
-        )
-        return
-    if _is_operator(resource) and not refusal:
-        yield Fix(
-            "Remove the finalizer by hand, where the operator that should is this object",
-            "live",
-            str(resource.id),
-            by_hand,
-            caveat="next time delete what it manages first, and the operator after that",
-        )
-        return
     look = entries[0].get("look")
     gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
-    if gone and not refusal and "." in resource.group:
-        yield Fix(
-            f"Remove the finalizer by hand: {gone.id}, which may be its operator, is deleted already",
-            "live",
-            str(resource.id),
-            by_hand,
-            caveat="what the operator should have cleaned up stays behind; next time delete it last",
-        )
-        yield Fix(
-            "Or apply the operator again until the deletion is done, where it has to clean up outside of the cluster",
-            "operator",
-            str(resource.id),
-            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
-        )
-        return
-    if look and not refusal:
-        title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
+    facts = {
+        "object": str(resource.id),
+        "who": entries[0]["who"],
+        "waits": (harmful or entries[0])["waits"],
+        "pods": Shell(f"kubectl {where}get pods,{sh(kind)} -o wide"),
+        "describe": Shell(f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
+        "by_hand": Shell(finalizer_removal(where, kind, resource.name).content),
+        "look": Shell(f"{look} {sh(resource.name)}") if look else "",
+        "refusal": refusal,
+        "gone": str(gone.id) if gone else "",
+    }
+    if harmful:
+        topic = "harmful"
+    elif all(e.get("left") for e in entries):
+        topic = "left"
+    elif _is_operator(resource) and not refusal:
+        topic = "operator"
     else:
-        title = (
-            f"Clear away what {entries[0]['who']} says stops it"
-            if refusal
-            else f"Bring back {entries[0]['who']}, so that it cleans up"
-        )
-        command = f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
-    yield Fix(title, "operator", str(resource.id), Edit("command", command))
-    yield Fix(
-        "Or remove the finalizer by hand, when no one is left to do it",
-        "live",
-        str(resource.id),
-        by_hand,
-        caveat="the deletion ends then: what Git still holds is made again by the next sync"
-        if look
-        else "what it should have cleaned up stays behind",
-    )
+        topic = "operator-gone" if gone and not refusal and "." in resource.group else "rest"
+    return advice(__package__, f"finalizer-stuck/{topic}", facts)
 
 
 def _is_operator(resource: Resource) -> bool:
@@ -256,7 +217,7 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
             *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
-        fixes=(_lost_cluster_fix(app),) if lost else (_deletion_errors_fix(app, errors), _alone_fix(app)),
+        fixes=(_lost_cluster_fix(app),) if lost else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
             *((Symptom.sync(), Symptom.health()) if lost else ()),
@@ -304,44 +265,15 @@ _NO_PROJECT = regex(
 _NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
 
 
-def _deletion_errors_fix(app: App, errors: Sequence[Condition]) -> Fix:
+def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
     no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
-    if no_project:
-        name = excerpt(no_project["name"] or no_project["named"])
-        return Fix(
-            f"Bring back project {name} until the deletion is done",
-            "live",
-            f"AppProject {name}",
-            Edit(
-                "text",
-                "Apply it as Git had it last: Argo CD deletes only the objects that the project permits. Delete it after the Application.",
-            ),
-        )
     homeless = next((found for c in errors if (found := _NO_NAMESPACE.search(c.message))), None)
-    if homeless:
-        name = excerpt(homeless["name"])
-        return Fix(
-            f"Make namespace {name} again until the deletion is done: the hooks of the deletion run in it",
-            "live",
-            f"Namespace {name}",
-            Edit("command", f"kubectl create namespace {sh(name)}"),
-            caveat="delete it after the Application",
-        )
-    return Fix(
-        "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
-        "live",
-        app.cluster,
-        Edit("command", f"argocd app resources {sh(app.ref)}"),
-    )
+    if no_project:
+        topic, name = "no-project", no_project["name"] or no_project["named"]
+    else:
+        topic, name = ("no-namespace", homeless["name"]) if homeless else ("deletion", "")
+    facts = {"name": excerpt(name), "cluster": app.cluster, "app": str(app.ref)}
+    return advice(__package__, f"finalizer-stuck/{topic}", facts)
 
 
-RULE = Rule(
-    id="finalizer-stuck",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    options=Options,
-    reads=reads,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, reads=reads, rank=Rank.CAUSE)

@@ -151,10 +151,8 @@ def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]
 
 
 RULE = Rule(
-    id="generate-paths-miss",
-    family="sync",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     collect=collect,
     join=join,

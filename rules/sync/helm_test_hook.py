@@ -77,4 +77,4 @@ def _skip_tests_operations(app: App) -> list[Json]:
     return list(set_field(app.raw, f"{base}/helm/skipTests", True))
 
 
-RULE = Rule(id="helm-test-hook", family="sync", severity="info", doc=__doc__, check=check, wants=wants)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants)

@@ -370,22 +370,11 @@ def _cause_fixes(
     if trouble is not None and trouble.cause:
         yield from pods.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
-        yield Fix(
-            "Confirm the pruning",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
-            caveat="deletes the object",
-        )
+        yield from advice(__package__, "hook-stuck/confirmation", {"app": str(app.ref)})
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
-        pod, unready = trouble.node.id, _is_unready(trouble)
-        previous = "" if unready else " --previous"
-        yield Fix(
-            f"Read why its container {'is not ready' if unready else 'ended'}, and repair that",
-            "manifest",
-            str(id_),
-            Edit("command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers{previous} --tail=50"),
-        )
+        pod = trouble.node.id
+        facts = {"hook": str(id_), "namespace": pod.namespace, "pod": pod.name}
+        yield from advice(__package__, f"hook-stuck/{'unready' if _is_unready(trouble) else 'ended'}", facts)
     else:
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
@@ -431,13 +420,4 @@ def _terminate_fix(app: App, title: str) -> Fix:
     )
 
 
-RULE = Rule(
-    id="hook-stuck",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    options=Options,
-    rank=Rank.WAITING,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

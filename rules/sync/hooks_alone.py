@@ -61,4 +61,4 @@ def _hooks(app: App) -> tuple[list[str], str]:
     return (names, "last sync") if rendered is None and names and len(names) == len(results) else ([], "")
 
 
-RULE = Rule(id="hooks-alone", family="sync", severity="warning", doc=__doc__, check=check, wants=wants, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads)

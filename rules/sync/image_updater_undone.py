@@ -227,10 +227,8 @@ def _finding(app: App, child: App, owner: str, at: Location) -> Finding:
 
 
 RULE = Rule(
-    id="image-updater-undone",
-    family="sync",
+    **Rule.page(__name__),
     severity="warning",
-    doc=__doc__,
     check=check,
     collect=collect,
     join=join,

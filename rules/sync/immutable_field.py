@@ -39,7 +39,7 @@ from argolint import (
 )
 from argolint.application.applied import not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
-from argolint.edits import application_place, removals, set_field, sync_option
+from argolint.edits import application_place, manifest_patch, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
@@ -309,13 +309,7 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     if was == wanted:
         return
     patch = [{"op": "remove", "path": pointer}] if was is MISSING else set_field(desired, pointer, was)
-    yield Fix(
-        f"Write into Git what is live at {pointer}",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", patch),
-        resource=resource.id,
-    )
+    yield manifest_patch(resource.id, f"Write into Git what is live at {pointer}", patch)
 
 
 _FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
@@ -330,13 +324,11 @@ def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in ("", None, [], [""]) and get(live, f, None)]
     if field not in fields:
         return
-    yield Fix(
+    yield manifest_patch(
+        resource.id,
         f"Leave {enumerated(fields, 'field')} out of Git: an empty value asks for another address than the one that is live",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", removals(desired, fields)),
-        caveat="many charts have a value for it; where the sync still fails, write the live address there once",
-        resource=resource.id,
+        removals(desired, fields),
+        "many charts have a value for it; where the sync still fails, write the live address there once",
     )
 
 
@@ -353,12 +345,10 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
         for change in changes:
             if change.live is not MISSING:
                 patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
-    yield Fix(
+    yield manifest_patch(
+        resource.id,
         f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
-        "manifest",
-        str(resource.id),
-        Edit("json-patch", patch),
-        resource=resource.id,
+        patch,
     )
 
 
@@ -512,4 +502,4 @@ def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     )
 
 
-RULE = Rule(id="immutable-field", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

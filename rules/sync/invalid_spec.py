@@ -171,10 +171,8 @@ def _permitted_servers(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
 
 
 RULE = Rule(
-    id="invalid-spec",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     causes=("destination", "repository", "project", "cluster", "source", "unknown"),
 )

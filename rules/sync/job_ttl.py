@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint import App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.applied import settled
+from argolint.edits import manifest_patch
 from argolint.values import age_text, annotations_of, dig, maps, text_at
 from argolint.values.kubernetes import HOOK
 
@@ -88,13 +89,11 @@ def _then(app: App) -> str:
 
 
 def _as_hook(app: App, job: Resource) -> Fix:
-    return Fix(
+    return manifest_patch(
+        job.id,
         "Make it a hook that is replaced at each sync",
-        "manifest",
-        str(job.id),
-        Edit("json-patch", sync_hook_operations(job.desired)),
-        caveat="; ".join(("it then runs at each sync", *hook_warnings(app, job))),
-        resource=job.id,
+        sync_hook_operations(job.desired),
+        "; ".join(("it then runs at each sync", *hook_warnings(app, job))),
     )
 
 
@@ -107,17 +106,15 @@ def _finding(app: App, job: Resource, seconds: int) -> Finding:
         evidence=("the live object is missing" if job.missing else "the live object is still there",),
         fixes=(
             _as_hook(app, job),
-            Fix(
+            manifest_patch(
+                job.id,
                 "Or drop the time to live",
-                "manifest",
-                str(job.id),
-                Edit("json-patch", [{"op": "remove", "path": "/spec/ttlSecondsAfterFinished"}]),
-                caveat="the finished Job and its pods stay",
-                resource=job.id,
+                [{"op": "remove", "path": "/spec/ttlSecondsAfterFinished"}],
+                "the finished Job and its pods stay",
             ),
         ),
         explains=(Symptom.missing(job.id), Symptom.health(job.id)),
     )
 
 
-RULE = Rule(id="job-ttl", family="sync", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)

@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#19674; docs/user-guide/sync-options.md (Namespace Meta
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.edits import application_place, set_field, sync_option
+from argolint.edits import application_place, manifest_patch, set_field, sync_option
 from argolint.values import enumerated, get, join_pointer, mapping
 
 _AT = ("syncPolicy", "managedNamespaceMetadata")
@@ -93,13 +93,7 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
         at=Location(app.ref, manifest.id, next(iter(unused))),
         evidence=(f"not in the manifest: {enumerated([*unused])}",),
         fixes=(
-            Fix(
-                "Write it into the manifest of the namespace",
-                "manifest",
-                str(manifest.id),
-                Edit("json-patch", operations),
-                resource=manifest.id,
-            ),
+            manifest_patch(manifest.id, "Write it into the manifest of the namespace", operations),
             Fix(
                 "Or take it out of the Application, where it does nothing",
                 "application",
@@ -110,12 +104,4 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
     )
 
 
-RULE = Rule(
-    id="namespace-metadata-unused",
-    family="sync",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    reads=reads,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, standing=True)

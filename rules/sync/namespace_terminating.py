@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
+from argolint import App, Finding, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
+from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, parse_time, sh
+from argolint.values import age_text, dig, items, parse_time
 from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
@@ -90,46 +91,10 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
             *(() if with_finalizer else ("what is left in the namespace cannot be seen through Argo CD",)),
         ),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
-        fixes=tuple(_fixes(app, name)),
+        fixes=advice(__package__, "namespace-terminating", {"name": name, "app": str(app.ref)}),
         explains=(*(consequences(app) if refused else ()), Symptom.health(id_), Symptom.extra(id_)),
         follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
     )
 
 
-def _fixes(app: App, name: str) -> Iterator[Fix]:
-    yield Fix(
-        "Find what is left in the namespace, and whose finalizer holds it",
-        "live",
-        f"Namespace {name}",
-        Edit(
-            "command",
-            f"kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {sh(name)} --ignore-not-found --show-kind --no-headers",
-        ),
-    )
-    yield Fix(
-        "Remove that finalizer, when its controller is gone",
-        "live",
-        f"the object that is left in {name}",
-        Edit(
-            "command",
-            f'kubectl -n {sh(name)} patch KIND NAME --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
-        ),
-        caveat="what the controller should have cleaned up stays behind",
-    )
-    yield Fix(
-        "Then sync, so that Argo CD makes the namespace again, or delete the application if it was meant to go",
-        "live",
-        f"Application {app.ref}",
-        Edit("command", f"argocd app sync {sh(app.ref)}"),
-    )
-
-
-RULE = Rule(
-    id="namespace-terminating",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    options=Options,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, rank=Rank.CAUSE)

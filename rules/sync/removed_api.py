@@ -34,6 +34,7 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.edits import manifest_patch
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import items, joined, parse_version
@@ -201,12 +202,11 @@ def _fixes(
     usable = wanted and (unseen or (not same_group and bool(served)) or wanted.rpartition("/")[2] in served)
     if usable:
         more = f", and the same in {len(resources) - 1} more" if len(resources) > 1 else ""
-        yield Fix(
+        yield manifest_patch(
+            first.id,
             f"Write apiVersion: {wanted}{more}",
-            "manifest",
-            str(first.id),
-            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
-            caveat=joined(
+            [{"op": "replace", "path": "/apiVersion", "value": wanted}],
+            joined(
                 *(
                     ["the chart writes it: take a release of the chart that knows this cluster"]
                     if _has_only_charts(app)
@@ -215,7 +215,6 @@ def _fixes(
                 "fields may have moved between the versions",
                 *_deprecated_replacement(first, wanted),
             ),
-            resource=first.id,
         )
     elif wanted and entry is not None:
         bridge = (
@@ -275,4 +274,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards(live={resource.key: resource.live} if alike and resource.live else {})
 
 
-RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, then=then, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, then=then, rank=Rank.CAUSE)

@@ -89,6 +89,4 @@ def _has_newer_commit(app: App, operation: Operation) -> bool:
     return has_revision_moved(app, operation) and not by_paths
 
 
-RULE = Rule(
-    id="retry-exhausted", family="sync", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.ROOT, standing=True)

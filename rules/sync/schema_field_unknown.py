@@ -28,7 +28,6 @@ from argolint import (
     Afterwards,
     App,
     Change,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -44,7 +43,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, not_stored, renamed, settled
 from argolint.comparison import builtin, managers
-from argolint.edits import application_place, ignore_less, removals
+from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
@@ -52,7 +51,7 @@ from argolint.values import annotations_of, below, dig, get, index_of, join_poin
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 from argolint.values.patterns import regex
-from argolint.values.schema import Fault, faults
+from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import failures_explained_by, resource_of
@@ -120,7 +119,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in () if has_paths else app.resources:
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
         if is_known and resource.status == "OutOfSync" and _is_validated(app, resource):
-            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource))
+            whole = _is_builtin(resource.group) and _has_all_fields(fleet.kubernetes_version(app.cluster))
+            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource, whole=whole))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -254,25 +254,38 @@ def _is_validated(app: App, resource: Resource) -> bool:
     return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
 
 
+def _has_all_fields(version: str) -> bool:
+    """Whether the known types have every field of this release of Kubernetes."""
+    runs = parse_version(version)
+    return runs is not None and runs[:2] <= (parse_version(release()) or ())
+
+
 def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
     """A finding for a slip that a sync will bring: the API server is strict with Argo CD's applies (kubectl's validation, fieldValidation=Strict)."""
-    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    misplaced = None if slip.meant else misplaced_field(resource.desired, slip.pointer)
+    guess = misplaced.guess if misplaced and misplaced.right_pointer else ""
+    evidence = (
+        f"{slip.within} has a field {slip.meant}" if slip.meant else f"{slip.within} has no field of a similar name"
+    )
     return Finding(
-        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name: the next sync fails.",
+        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name{guess}: the next sync fails.",
         at=Location(app.ref, resource.id, slip.pointer),
         severity="error",
         confidence="likely",
-        evidence=(f"{slip.within} has a field {slip.meant}",),
-        fixes=(
-            Fix(
-                f"Rename the field to {slip.meant}",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", [{"op": "move", "from": slip.pointer, "path": to}]),
-                caveat="the field takes effect then, as it was meant to",
-                resource=resource.id,
-            ),
-        ),
+        evidence=(evidence,),
+        fixes=_move_fixes(resource, misplaced) if misplaced else (_slip_fix(resource, slip),),
+    )
+
+
+def _slip_fix(resource: Resource, slip: Slip) -> Fix:
+    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    return manifest_patch(
+        resource.id,
+        f"Rename the field to {slip.meant}" if slip.meant else "Remove the field, or move it to where it belongs",
+        [{"op": "move", "from": slip.pointer, "path": to}]
+        if slip.meant
+        else removals(resource.desired, [slip.pointer]),
+        "the field takes effect then, as it was meant to" if slip.meant else "",
     )
 
 
@@ -313,18 +326,13 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
         confidence="likely",
         evidence=(f"{fault.type.removeprefix('V1')} has no field of that name, and live holds none",),
         fixes=(
-            Fix(
+            manifest_patch(
+                resource.id,
                 f"Rename the field to {meant}" if is_free else "Remove the field, which does nothing",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "json-patch",
-                    [{"op": "move", "from": fault.pointer, "path": to}]
-                    if is_free
-                    else removals(resource.desired, [fault.pointer]),
-                ),
-                caveat="the field takes effect then, as it was meant to" if is_free else "",
-                resource=resource.id,
+                [{"op": "move", "from": fault.pointer, "path": to}]
+                if is_free
+                else removals(resource.desired, [fault.pointer]),
+                "the field takes effect then, as it was meant to" if is_free else "",
             ),
         ),
         explains=(Symptom.change(resource.id, fault.pointer),),
@@ -410,13 +418,11 @@ def _move_fixes(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
         else f", which a {found.kind} does not have"
     )
     return (
-        Fix(
+        manifest_patch(
+            resource.id,
             f"Move the field to {found.right_pointer}" if kept else f"Remove the field{own}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", operations),
-            caveat="the field takes effect then, as it was meant to" if kept else "",
-            resource=resource.id,
+            operations,
+            "the field takes effect then, as it was meant to" if kept else "",
         ),
     )
 
@@ -457,13 +463,11 @@ def _rename_fixes(field: _UndeclaredField, pointer: str, meant: str) -> Iterator
     resource = field.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Rename the field to {meant}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "move", "from": pointer, "path": to}]),
-            caveat="the field takes effect then, as it was meant to",
-            resource=resource.id,
+            [{"op": "move", "from": pointer, "path": to}],
+            "the field takes effect then, as it was meant to",
         )
 
 
@@ -538,13 +542,4 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards() if messages else None
 
 
-RULE = Rule(
-    id="schema-field-unknown",
-    family="sync",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    then=then,
-    rank=Rank.CAUSE,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.CAUSE)

@@ -45,7 +45,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.comparison import differences, writers
-from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
+from argolint.edits import RESPECT, application_place, ignore_entries, manifest_patch, removals, sync_option
 from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 from argolint.values.patterns import regex
@@ -273,13 +273,11 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
         yield narrowest_ignore(app, resource, _pointers_of_writer(resource, pointer))
         return
     if pointer and get(resource.desired, pointer, None) is not None:
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"Leave {pointer} out of Git, so that its other writer owns it",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", removals(resource.desired, [pointer])),
-            caveat=f"Git no longer says what the field is; {_AFTERWARDS}",
-            resource=resource.id,
+            removals(resource.desired, [pointer]),
+            f"Git no longer says what the field is; {_AFTERWARDS}",
         )
     if pointer:
         entry = {
@@ -316,10 +314,8 @@ def _pointers_of_writer(resource: Resource, pointer: str) -> tuple[str, ...]:
 
 
 RULE = Rule(
-    id="self-heal-loop",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     reads=reads,

@@ -65,4 +65,4 @@ def _resume_cluster_fix(app: App, fleet: Fleet) -> Fix:
     )
 
 
-RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check, intent=True)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, intent=True)

@@ -85,11 +85,4 @@ def _unknown_finding(app: App, name: str, place: str, refs: dict[str, int]) -> F
     )
 
 
-RULE = Rule(
-    id="source-ref-unused",
-    family="sync",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    causes=("unused", "unknown"),
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, causes=("unused", "unknown"))

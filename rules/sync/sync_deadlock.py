@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom, Want
-from argolint.edits import annotate
+from argolint.edits import annotate, manifest_patch
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.relations.blocked import (
@@ -295,13 +295,11 @@ def _derived_kind_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
             ),
             related=(Related(app.ref, maker.id, role="cause"),),
             fixes=(
-                Fix(
+                manifest_patch(
+                    resource.id,
                     f"Skip the dry run of {resource.id}, and apply it in a wave after {maker.id}",
-                    "manifest",
-                    str(resource.id),
-                    Edit("json-patch", annotate(resource.desired, notes)),
+                    annotate(resource.desired, notes),
                     "the controller may need a moment to make the kind; spec.syncPolicy.retry covers it",
-                    resource=resource.id,
                 ),
             ),
         )
@@ -366,10 +364,8 @@ def _left_hook_finding(app: App, member: Member, policy: str) -> Finding:
 
 
 RULE = Rule(
-    id="sync-deadlock",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
     causes=("child", "claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),

@@ -21,9 +21,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import (
+    Afterwards,
     App,
     Condition,
     Finding,
+    Fix,
     Fleet,
     Json,
     Location,
@@ -48,7 +50,7 @@ from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._hooks import manifest_of
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
-from ._validation import coming_refusals, server_message
+from ._validation import coming_refusals, server_message, validated
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -125,6 +127,8 @@ def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
     """The advice, and the value as the field takes it; no advice where that is not plain."""
     if type_ == "string" and isinstance(value, bool | int):
         return "quote-at", str(value).lower()
+    if type_ == "boolean" and value in ("true", "false"):
+        return "unquote-at", value == "true"
     plain = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < _DIGITS
     return ("unquote-at", int(value)) if type_ == "integer" and plain else ("", None)
 
@@ -222,13 +226,17 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
     )
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server's answer to a manifest that it has refused, or would refuse."""
+    return validated(fix, finding, after)
+
+
 RULE = Rule(
-    id="sync-failed",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     check=check,
     wants=wants,
+    then=then,
     causes=(
         "quota",
         "admission",

@@ -20,9 +20,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
+from argolint import App, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
 from argolint.application.applied import not_yet_applied
-from argolint.values import glob, items, mapping, maps, parse_duration, sh, text_at
+from argolint.edits.advice import advice
+from argolint.values import glob, items, mapping, maps, parse_duration, text_at
 
 from ._cron import Cron, parse
 
@@ -214,7 +215,7 @@ def _finding(
                 for w in windows[:5]
             ),
         ),
-        fixes=tuple(_fixes(app, at, by_hand=by_hand)),
+        fixes=_fixes(app, at, by_hand=by_hand),
         explains=tuple(_claims(app)),
     )
 
@@ -225,7 +226,7 @@ def _unread_windows_finding(app: App) -> Finding:
         message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
         at=Location(app.ref),
         evidence=("the sync windows of the application could not be read",),
-        fixes=tuple(_fixes(app, None, by_hand=False)),
+        fixes=_fixes(app, None, by_hand=False),
         explains=tuple(_claims(app)),
     )
 
@@ -246,41 +247,18 @@ def _claims(app: App) -> Iterator[Symptom]:
         )
 
 
-def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
+def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
     held = _is_held(app)
-    if by_hand and not held:
-        yield Fix(
-            "Sync by hand: the window allows that",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app sync {sh(app.ref)}"),
-        )
-    if at is not None:
-        yield Fix(
-            f"Wait until {at:%Y-%m-%d %H:%M} UTC",
-            "live",
-            f"Application {app.ref}",
-            Edit("command", f"argocd app get {sh(app.ref)}"),
-            caveat="a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
-            if held
-            else "",
-        )
-    yield Fix(
-        "Change the window, if it keeps out more than it should",
-        "argocd-settings",
-        f"AppProject {app.ref.project}",
-        Edit("command", f"argocd proj windows list {sh(app.ref.project)}"),
-        caveat="every application that the window names may then sync",
-    )
+    facts = {
+        "app": str(app.ref),
+        "project": app.ref.project,
+        "by_hand": by_hand and not held,
+        "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
+        "goes_on": "a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
+        if held
+        else "",
+    }
+    return advice(__package__, "sync-window-denies", facts)
 
 
-RULE = Rule(
-    id="sync-window-denies",
-    family="sync",
-    severity="info",
-    doc=__doc__,
-    check=check,
-    wants=wants,
-    rank=Rank.CAUSE,
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, rank=Rank.CAUSE, standing=True)

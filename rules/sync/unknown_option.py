@@ -4,7 +4,7 @@ What it finds: a word that Argo CD does not read: a sync option or compare optio
 policy or a sync wave. It is misspelt, in another case, with a space, with an unknown value, or at a place where Argo CD does not read it
 (`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels), or this release of Argo CD does not
 read it there yet (`SkipDryRunOnMissingResource=true` in an Application before 3.1). Also an annotation of
-`argocd.argoproj.io` whose name is nearly a known one.
+`argocd.argoproj.io` whose name is nearly a known one, and a finalizer of an Application that Argo CD does not know.
 
 Why it hurts: Argo CD compares whole words and does not report others. The namespace is not created, the object is pruned all the same, the wave
 is 0. An object with an unknown hook type belongs to no phase, so no sync ever applies it.
@@ -53,6 +53,7 @@ class Fault:
     then    the consequence
     right   the whole text that Argo CD would read there; None if nothing is similar
     move    the table of the place where Argo CD reads this word
+    younger a later release of Argo CD reads it there
     """
 
     pointer: str
@@ -60,6 +61,7 @@ class Fault:
     consequence: str
     correction: str | None = None
     move: str = ""
+    younger: bool = False
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -75,7 +77,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for id_, manifest in _manifests(app):
         if id_.key not in reported:
             reported.add(id_.key)
-            for fault in (*_manifest_faults(manifest), *_younger_manifest_options(app, manifest, fleet)):
+            for fault in (*_manifest_faults(manifest), *_younger_manifest_options(manifest, fleet)):
                 yield _finding(app, id_, fault)
 
 
@@ -113,29 +115,37 @@ def _application_faults(app: App) -> Iterator[Fault]:
         yield from _option_list_faults(marks, name, table, other)
 
 
+def _finalizer_faults(application: Object) -> Iterator[Fault]:
+    """Finalizers of an Application with Argo CD's domain, which nothing of Argo CD removes (pkg/apis/application/v1alpha1/application_defaults.go)."""
+    for index, word in enumerate(items(application, "metadata", "finalizers")):
+        if isinstance(word, str) and "argocd.argoproj.io" in word and not _FINALIZER.fullmatch(word):
+            then = "its objects stay when it is deleted, and the deletion waits for the finalizer"
+            close = difflib.get_close_matches(word, ("resources-finalizer.argocd.argoproj.io",), 1, 0.85)
+            yield Fault(f"/metadata/finalizers/{index}", word, then, close[0] if close else None)
+
+
+_FINALIZER = regex(r"(?:resources-finalizer|(?:pre|post)-delete-finalizer)\.argocd\.argoproj\.io(?:/\w{1,40})?")
+
+
 def _younger_application_options(app: App, fleet: Fleet) -> Iterator[Fault]:
     """Options of the Application that only later releases read; some are read of objects before."""
     for index, option in enumerate(items(app.spec, "syncPolicy", "syncOptions")):
-        since = _first_release(fleet, "application-sync-options", option)
-        if since and _matters(app, option):
+        if since := _first_release(fleet, "application-sync-options", option):
             of_objects = option in _known_words("resource-sync-options")
-            of_objects = of_objects and not _first_release(fleet, "resource-sync-options", option)
+            move = (
+                "resource-sync-options"
+                if of_objects and not _first_release(fleet, "resource-sync-options", option)
+                else ""
+            )
             then = f"Applications have it from Argo CD {since}, and this is {fleet.version}"
-            move = "resource-sync-options" if of_objects else ""
-            yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move)
+            yield Fault(f"/spec/syncPolicy/syncOptions/{index}", option, then, move=move, younger=True)
 
 
-def _younger_manifest_options(app: App, manifest: Object, fleet: Fleet) -> Iterator[Fault]:
+def _younger_manifest_options(manifest: Object, fleet: Fleet) -> Iterator[Fault]:
     for option in _words(annotations_of(manifest).get(SYNC_OPTIONS)):
-        since = _first_release(fleet, "resource-sync-options", option)
-        if since and _matters(app, option):
+        if since := _first_release(fleet, "resource-sync-options", option):
             then = f"objects have it from Argo CD {since}, and this is {fleet.version}"
-            yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then)
-
-
-def _matters(app: App, option: str) -> bool:
-    """Whether its lack does harm: what protects is missed only when it is too late, the rest only where a sync is not done."""
-    return option.startswith(("Prune=", "Delete=")) or app.sync_status != "Synced"
+            yield Fault(_annotation_pointer(SYNC_OPTIONS), option, then, younger=True)
 
 
 def _first_release(fleet: Fleet, table: str, option: Json) -> str:
@@ -149,7 +159,9 @@ def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     marks = annotations_of(manifest)
     yield from _option_list_faults(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
     # an Application's own words have their own findings
-    if (manifest.get("kind"), api_of(manifest)[0]) != ("Application", "argoproj.io"):
+    if (manifest.get("kind"), api_of(manifest)[0]) == ("Application", "argoproj.io"):
+        yield from _finalizer_faults(manifest)
+    else:
         yield from _option_list_faults(
             marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options"
         )
@@ -285,8 +297,14 @@ def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
     return Finding(
         message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {subject}: {fault.consequence}.',
         at=Location(app.ref, id_, fault.pointer),
+        severity="info" if _is_harmless(app, fault) else None,
         fixes=tuple(_fixes(app, id_, fault)),
     )
+
+
+def _is_harmless(app: App, fault: Fault) -> bool:
+    """Whether nothing has needed an option of a later release so far; what keeps objects from deletion is missed only when it is too late."""
+    return fault.younger and app.sync_status == "Synced" and not fault.word.startswith(("Prune=", "Delete="))
 
 
 def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
@@ -319,6 +337,4 @@ def _move_fix(app: App, fault: Fault) -> Fix:
     return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)
 
 
-RULE = Rule(
-    id="unknown-option", family="sync", severity="warning", doc=__doc__, check=check, wants=wants, reads=worth_reading
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=worth_reading)

@@ -53,4 +53,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(id="validation-disabled", family="sync", severity="info", doc=__doc__, check=check)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check)

@@ -147,12 +147,4 @@ def _slip_finding(app: App, pointer: str, file: str, other: str, refs: Sequence[
     )
 
 
-RULE = Rule(
-    id="values-file-missing",
-    family="sync",
-    severity="warning",
-    doc=__doc__,
-    check=check,
-    causes=("placeholder", "slip"),
-    standing=True,
-)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, causes=("placeholder", "slip"), standing=True)

@@ -187,10 +187,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="verdict-stale",
-    family="sync",
+    **Rule.page(__name__),
     severity="error",
-    doc=__doc__,
     collect=collect,
     join=join,
     causes=("cluster", "controller", "application", "unread", "shard"),

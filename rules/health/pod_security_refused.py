@@ -1,0 +1,204 @@
+"""The namespace's Pod Security level refuses the pods
+
+What it finds: a workload whose pods violate the Pod Security level that their namespace enforces. Either the API server says so, or a sync will
+bring the pods or the level. Each field of the violation is named, and those with one right value are written.
+
+Why it hurts: the API server takes the Deployment and refuses its pods, so the sync succeeds and nothing runs. A level that becomes stricter stops
+nothing at once: the next pod is refused, at a rollout or when a node goes.
+
+How to fix: write the securityContext that the level demands, or give the namespace the level that its pods need.
+
+Example: `pod-security.kubernetes.io/enforce: restricted`, and a container without `allowPrivilegeEscalation: false`.
+
+The level is that of the Namespace in an application, or of `managedNamespaceMetadata`. Not reported: pods that run, under a level that stays.
+
+Sources: kubernetes.io, Pod Security Standards; k8s.io/pod-security-admission, policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint import (
+    Afterwards,
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.edits import application_place, manifest_patch, set_field
+from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
+from argolint.values.kubernetes import pod_spec
+from argolint.values.patterns import regex
+
+from ..shared.pods import unwell_below, wanted_events
+from ._pod_security import LEVEL, Violation, level_for, mending, violations
+
+_REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
+_ROOT, _ESCALATION = "runAsNonRoot != true", "allowPrivilegeEscalation != false"
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Events of workloads that are not well, and of what is below them; the Namespace of those that a sync brings."""
+    ailing = unwell_below(app)
+    for resource in app.resources:
+        if resource.hook or not resource.mentions('"containers"'):
+            continue
+        if resource.health.status in ("Progressing", "Degraded"):
+            yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
+        key = ResourceKey(app.cluster, "", "Namespace", "", resource.namespace)
+        if resource.status == "OutOfSync" and app.resource(key) is None:
+            id_ = ResourceId("", "Namespace", "", resource.namespace, "", app.cluster)
+            yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each workload whose pods are refused, or will be."""
+    ailing = unwell_below(app)
+    for resource in app.resources:
+        if resource.hook or not resource.mentions('"containers"'):
+            continue
+        nodes = ailing.get(resource.uid, ())
+        if level := _refusing_level(app, resource, nodes):
+            found = violations(pod_spec(resource.any)[1], level)
+            claims = (Symptom.health(resource.id), *(Symptom.health(node.id) for node in nodes))
+        else:
+            level, found, claims = *_coming(app, resource), ()
+        if found:
+            yield _finding(app, fleet, resource, level, found, claims)
+
+
+def _refusing_level(app: App, resource: Resource, nodes: tuple[Node, ...]) -> str:
+    """The level by which the API server refuses its pods now, by its own words; empty if it does not."""
+    texts = [text_at(condition, "message") for condition in maps(resource.live, "status", "conditions")]
+    for id_, uid in ((resource.id, resource.uid), *((node.id, node.uid) for node in nodes)):
+        texts += [event.message for event in app.events(id_, uid) or ()]
+    found = (match for text in texts if (match := _REFUSED.search(text)))
+    return next((match[1] for match in found), "") if resource.health.status in ("Progressing", "Degraded") else ""
+
+
+def _coming(app: App, resource: Resource) -> tuple[str, tuple[Violation, ...]]:
+    """The level after a sync, and what it will refuse of the pods and does not refuse today."""
+    before, after = _levels(app, resource.namespace)
+    old = violations(pod_spec(resource.live)[1], before) if resource.live else ()
+    new = violations(pod_spec(resource.desired)[1], after) if resource.desired and not resource.requires_pruning else ()
+    known = {(each.check, each.pointer) for each in old}
+    return after, new if any((each.check, each.pointer) not in known for each in new) else ()
+
+
+def _levels(app: App, namespace: str) -> tuple[str, str]:
+    """The levels that the namespace enforces today and after a sync."""
+    found = _namespace(app, namespace)
+    if found is not None:
+        return _level(found.live), _level(found.desired or found.live)
+    managed = mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", "labels")
+    level = text_at(managed, LEVEL) if namespace == app.destination_namespace else ""
+    return level, level
+
+
+def _namespace(app: App, name: str) -> Resource | None:
+    """The Namespace, of this application or of another one that was read."""
+    peers = (found for want, found in app.evidence.items() if want.kind == "peer" and isinstance(found, Resource))
+    of_others = (peer for peer in peers if (peer.kind, peer.name) == ("Namespace", name))
+    return app.find("", "Namespace", "", name) or next(of_others, None)
+
+
+def _level(namespace: Object | None) -> str:
+    return text_at(mapping(namespace, "metadata", "labels"), LEVEL)
+
+
+def _finding(
+    app: App, fleet: Fleet, resource: Resource, level: str, found: tuple[Violation, ...], claims: tuple[Symptom, ...]
+) -> Finding:
+    base = pod_spec(resource.any)[0]
+    checks = list(dict.fromkeys(violation.check for violation in found))
+    refuses = "refuses" if claims else "will refuse"
+    namespace = app.find("", "Namespace", "", resource.namespace)
+    return Finding(
+        message=f'Namespace {resource.namespace} {refuses} new pods of {resource.id} (Pod Security "{level}"): {enumerated(checks, limit=4)}.',
+        at=Location(app.ref, resource.id, base),
+        confidence="proven" if claims else "likely",
+        evidence=tuple(f"{each.check}: {base}{each.pointer}" for each in found[:8]),
+        related=(Related(app.ref, namespace.id, role="cause"),) if namespace else (),
+        fixes=tuple(_fixes(app, fleet, resource, found)),
+        explains=claims,
+    )
+
+
+def _fixes(app: App, fleet: Fleet, resource: Resource, found: tuple[Violation, ...]) -> Iterator[Fix]:
+    """The pods first where they only lack fields; the namespace first where they ask for rights of the node, which they may need."""
+    asks = any(each.wants in (None, False) and each.check != _ESCALATION for each in found)
+    of_namespace, of_pods = _namespace_fix(app, fleet, resource), _pods_fix(resource, found)
+    first, second = (of_namespace, of_pods) if asks else (of_pods, of_namespace)
+    yield first
+    yield replace(second, title=f"Or {second.title[0].lower()}{second.title[1:]}")
+
+
+def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
+    base = pod_spec(resource.any)[0]
+    if steps := mending(resource.any, base, found):
+        return manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
+    fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
+    where = f"{resource.id}, if its process can do without"
+    return Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
+
+
+def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
+    level, namespace = level_for(pod_spec(resource.any)[1]), _namespace(app, resource.namespace)
+    title = f"Give namespace {resource.namespace} the level {level}, which admits these pods"
+    caveat = "it counts for every pod of the namespace"
+    if namespace is not None and namespace.desired:
+        patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
+        return manifest_patch(namespace.id, title, patch, caveat)
+    makes = "CreateNamespace=true" in app.sync_options and resource.namespace == app.destination_namespace
+    if makes and (parse_version(fleet.version) or (99,)) >= (2, 6):
+        patch = set_field(
+            app.raw, join_pointer("spec", "syncPolicy", "managedNamespaceMetadata", "labels", LEVEL), level
+        )
+        return Fix(title, "application", application_place(app), Edit("json-patch", patch), caveat)
+    text = f"metadata:\n  labels:\n    {LEVEL}: {level}\n"
+    return Fix(title, "manifest", f"Namespace {resource.namespace}", Edit("text", text), caveat)
+
+
+def _caveat(found: tuple[Violation, ...]) -> str:
+    if any(each.check in ("privileged", "host namespaces") for each in found):
+        return "a process that needs those rights of the node fails without them"
+    return "the image has to run as another user than root" if _ROOT in {each.check for each in found} else ""
+
+
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """What the level says of the pods after the edit."""
+    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    if resource is None or resource.live is None or not resource.desired:
+        return None
+    spec = pod_spec(resource.desired)[1]
+    if left := violations(spec, _levels(after, resource.namespace)[1]):
+        return Afterwards(refused=f"the namespace would refuse {left[0].check} all the same")
+    if any(step["path"].endswith("runAsNonRoot") for step in fix.edit.content if isinstance(step, dict)) or _lacks_user(
+        spec
+    ):
+        return Afterwards(unknown="which user the image runs as is not known")
+    return Afterwards(live={resource.key: resource.live})
+
+
+def _lacks_user(spec: Object) -> bool:
+    """Whether a pod that may not run as root leaves the user to its image."""
+    demanded = dig(spec, "securityContext", "runAsNonRoot") is True
+    own = (dig(container, "securityContext", "runAsUser") for container in maps(spec, "containers"))
+    return demanded and dig(spec, "securityContext", "runAsUser") is None and None in own
+
+
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.ROOT)
