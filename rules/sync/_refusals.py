@@ -33,8 +33,9 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
     if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
-        facts = {"object": str(failed.id), "patch": patch}
-        return advice(__package__, "sync-failed/subject-namespace-at", facts, failed.id)
+        return advice(
+            __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
+        )
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
