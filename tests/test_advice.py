@@ -176,6 +176,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/quantity-at": {"at", "patch"},
+        "sync-failed/subject-namespace-at": {"patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked", "up"},
     }

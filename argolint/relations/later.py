@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
-from argolint.model import Object, Want
+from argolint.model import Object, ResourceId, Want
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects, own_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
-from argolint.values import leaves, mapping, maps, text_at
+from argolint.values import dig, leaves, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
@@ -36,7 +36,7 @@ def later_object(complaint: Complaint) -> Iterator[Explained]:
         yield from _later_namespace(complaint, own)
         yield from _hook_after_health(complaint)
         yield from _awaited_job(complaint)
-        yield from _of_the_same_image(complaint)
+        yield from _postponed_job(complaint)
         yield from _later_change(complaint)
         yield from _later_key(complaint)
 
@@ -205,8 +205,8 @@ def _awaited_job(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
-    """A pod does not get past its init containers or is not ready, and a PostSync Job of that image has never run: it may do what is waited for."""
+def _postponed_job(complaint: Complaint) -> Iterator[Explained]:
+    """A pod does not get past its init containers or is not ready, and a PostSync Job has never run that may do what is waited for."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
     awaited = app.operation.awaited if app.operation else None
@@ -214,40 +214,50 @@ def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
         return
     below = tuple(app.descendants(node.uid))
     stopped = [n for n in below if _IN_INIT.fullmatch(n.info.get("Status Reason", ""))]
-    unready = "" if stopped or not complaint.first(_UNREADY) else "ready"
+    unready = not stopped and complaint.first(_UNREADY) is not None
     stopped = stopped or [n for n in below if unready and n.id.kind == "Pod" and n.health.status == "Progressing"]
-    if not stopped:
-        return
     _, spec = pod_spec(complaint.manifest or {})
     waiting = {_image(c): text_at(c, "name") for c in maps(spec, "containers" if unready else "initContainers")}
-    for name, same in _postponed_jobs(app, waiting, first=bool(unready) and not maps(app.raw, "status", "history")):
-        part = "container" if unready else "init container"
+    jobs = _postponed_jobs(app, waiting, first=unready and _never_synced(app)) if stopped else iter(())
+    for name, same in jobs:
         container = waiting.get(same) or next(iter(waiting.values()), "")
-        does = "does not become ready" if unready else f"stops in init container {container}"
-        facts = {
-            "object": complaint.subject,
-            "missing": f"Job {name}",
-            "wave": str(complaint.place.wave),
-            "container": container,
-            "pod": stopped[0].id.name,
-            "namespace": complaint.namespace or "default",
-        }
-        alike = ", of the same image," if same else ", which may prepare what it needs,"
-        seen = (
-            f"Job {name} and {part} {container} have image {same}"
-            if same
-            else f"the application has never synced in full, and Job {name} prepares something by its name"
-        )
-        yield Explained(
-            "comes-later",
-            app.ref,
-            node.id,
-            f"{complaint.subject} {does}; PostSync Job {name}{alike} runs only once everything is healthy.",
-            evidence=(f"{seen}; no Job of that name has run",),
-            fixes=advice(__package__, f"comes-later/same-image{unready and '-unready'}", facts, complaint.id),
-            likely=True,
-        )
+        yield _postponed_explained(complaint, stopped[0].id, name, same, container, unready=unready)
         return
+
+
+def _never_synced(app: App) -> bool:
+    return not maps(app.raw, "status", "history") and dig(app.spec, "revisionHistoryLimit") != 0
+
+
+def _postponed_explained(
+    complaint: Complaint, pod: ResourceId, job: str, image: str, container: str, *, unready: bool
+) -> Explained:
+    """The Job is of the container's image, or of another one, if `image` is empty."""
+    facts = {
+        "object": complaint.subject,
+        "missing": f"Job {job}",
+        "wave": str(complaint.place.wave),
+        "container": container,
+        "pod": pod.name,
+        "namespace": complaint.namespace or "default",
+    }
+    does = "does not become ready" if unready else f"stops in init container {container}"
+    alike = ", of the same image," if image else ", which may prepare what it needs,"
+    part = "container" if unready else "init container"
+    seen = (
+        f"Job {job} and {part} {container} have image {image}"
+        if image
+        else f"the application has never synced in full, and Job {job} prepares something by its name"
+    )
+    return Explained(
+        "comes-later",
+        complaint.app.ref,
+        complaint.id,
+        f"{complaint.subject} {does}; PostSync Job {job}{alike} runs only once everything is healthy.",
+        evidence=(f"{seen}; no Job of that name has run",),
+        fixes=advice(__package__, f"comes-later/same-image{'-unready' if unready else ''}", facts, complaint.id),
+        likely=True,
+    )
 
 
 _PREPARES = regex(r"(?:^|-)(?:db|database|init|migrat\w{0,6}|schema|setup|bootstrap|seed|upgrade)(?:-|$)")

@@ -1,7 +1,8 @@
 """The manifest has fields that only the API server may write
 
 What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, usually from an export of
-a cluster. Also annotations that controllers write again, such as `deployment.kubernetes.io/revision`, if their live value differs.
+a cluster. Also annotations that controllers write again, such as `deployment.kubernetes.io/revision`, and the `operation` of an
+Application, which Argo CD takes out as it starts it, if their live value differs.
 
 Why it hurts: creation of the object fails ("resourceVersion should not be set on objects to be created"), an update conflicts with every other
 writer, and the application never becomes Synced.
@@ -42,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
         written = tuple(
-            c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written_annotations()
+            c.pointer for c in resource.changes if c.desired is not MISSING and _is_written(resource, c.pointer)
         )
         if places or written:
             yield _finding(
@@ -55,6 +56,12 @@ _RESOURCE_VERSION = "/metadata/resourceVersion"
 _CREATED_AT = "/metadata/creationTimestamp"
 """A field that Argo CD removes from both sides if it can; generators write it as null."""
 _WRITERS = "controllers and tools write"
+
+
+def _is_written(resource: Resource, pointer: str) -> bool:
+    """Whether a controller writes or takes it out: Argo CD does so with the operation of an Application, which it starts (controller/appcontroller.go)."""
+    of_argocd = (resource.group, resource.kind) == ("argoproj.io", "Application") and below(pointer, "/operation")
+    return of_argocd or pointer in _written_annotations()
 
 
 @cache

@@ -41,7 +41,7 @@ class Party:
     place        the place to edit the Application: its own manifest, or the template that makes it
     cascade      deleting the Application deletes what it owns
     along        names of other objects that the same applications share
-    twins        [namespace, name, project, server] of each Application that renders all objects of this one, if it has several
+    twins        [namespace, name, project, server] of each Application that renders all objects of this one; of one object alone, by the same source
     others       the other Applications of the fleet that claim or own the object: as `owner`, then `has_in_manifests`, `leaving`
     """
 

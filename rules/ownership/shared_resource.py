@@ -146,14 +146,15 @@ def _also_shared(key: ResourceKey, together: Iterable[ResourceKey], parties: Seq
 
 
 def _twin_applications(app: App, fleet: Fleet) -> list[AppRef]:
-    """The Applications whose manifests contain every object of this one; none if it has only one object, which is no evidence."""
+    """The Applications whose manifests contain every object of this one; if that is only one object, those of the same source alone."""
     keys = [r.key for r in app.resources if r.claimed]
     contested = set(fleet.contests(app.ref))
-    if len(keys) < 2 or not contested.issuperset(keys):
+    if not keys or not contested.issuperset(keys):
         return []
     parties = [fleet.claimants(key) for key in keys]
     few = parties[0] if len(parties[0]) <= _READ else ()
-    return sorted(set(few).intersection(*parties) - {app.ref})
+    others = set(few).intersection(*parties) - {app.ref}
+    return sorted(ref for ref in others if len(keys) > 1 or fleet.by_ref[ref].sources == app.sources)
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:

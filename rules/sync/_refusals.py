@@ -11,12 +11,12 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, maps
+from argolint.values import annotations_of, dig, enumerated, maps, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
-from ._failures import Failed, refusal_match, resource_of
+from ._failures import Failed, failures, refusal_match, resource_of
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
@@ -32,6 +32,10 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
+    if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
+        return advice(
+            __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
+        )
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
@@ -43,6 +47,22 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
 
 _PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
 """Faults whose message names no field, and the edits that end them."""
+
+
+_NO_SUBJECT_NAMESPACE = regex(r"is invalid: \[?subjects\[\d{1,4}\]\.namespace: Required value")
+
+
+def _subject_operations(app: App, manifest: Object | None, message: str) -> list[Json]:
+    """Operations that name the namespaces of a binding's service accounts, if one of the application or the destination is the only one."""
+    if not _NO_SUBJECT_NAMESPACE.search(message):
+        return []
+    made = []
+    for place, subject in enumerate(maps(manifest, "subjects")):
+        known = {r.namespace for r in app.of_kind("ServiceAccount", "") if r.name == subject.get("name")}
+        value = next(iter(known)) if len(known) == 1 else app.destination_namespace
+        if subject.get("kind") == "ServiceAccount" and not subject.get("namespace") and value:
+            made.append({"op": "add", "path": f"/subjects/{place}/namespace", "value": value})
+    return made
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
@@ -135,12 +155,33 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "service": service[1],
         "service_namespace": service[0],
         "policy": _policy_name(failed.message),
+        **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _port_holder(app, failed),
         **_config_facts(app, silent[1] if silent else ""),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
+    }
+
+
+_NOT_PERMITTED = regex(r"namespace (\S{1,253}) is not permitted in project")
+
+
+def _namespace_facts(app: App, failed: Failed) -> Mapping[str, Json]:
+    """The facts on namespaces that the project refuses to this sync, and on one that is missing because the destination names another."""
+    refused = (m[1] for f in failures(app) if (m := _NOT_PERMITTED.search(f.message)))
+    names = list(dict.fromkeys(refused)) or [app.destination_namespace]
+    project, cluster = sh(app.ref.project), sh(app.cluster)
+    absent = _NO_NAMESPACE.search(failed.message)
+    places = {r.namespace for r in app.resources if r.namespace and r.desired_known}
+    return {
+        "refused_namespaces": f"namespace{'s' if len(names) > 1 else ''} {enumerated(names)}",
+        "additions": Shell("\n".join(f"argocd proj add-destination {project} {cluster} {sh(name)}" for name in names)),
+        "of_argocd": bool(failed.id and failed.id.group == "argoproj.io" and failed.id.kind.startswith("App")),
+        "misdirected": bool(absent)
+        and "CreateNamespace=true" in app.sync_options
+        and places == {absent[1] if absent else ""},
     }
 
 

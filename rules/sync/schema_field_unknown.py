@@ -352,6 +352,9 @@ def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
         if not_stored(resource, c)
         and (c.desired or c.live is not MISSING)
         and not below(c.pointer, "/metadata")
+        and not (
+            resource.kind == "Application" and below(c.pointer, "/operation")
+        )  # Argo CD takes it out as it starts it
         and renamed(app, resource, c) is None
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):

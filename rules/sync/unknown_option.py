@@ -297,9 +297,14 @@ def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
     return Finding(
         message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {subject}: {fault.consequence}.',
         at=Location(app.ref, id_, fault.pointer),
-        severity="info" if fault.younger and app.sync_status == "Synced" else None,  # nothing has needed it so far
+        severity="info" if _is_harmless(app, fault) else None,
         fixes=tuple(_fixes(app, id_, fault)),
     )
+
+
+def _is_harmless(app: App, fault: Fault) -> bool:
+    """Whether nothing has needed an option of a later release so far; what keeps objects from deletion is missed only when it is too late."""
+    return fault.younger and app.sync_status == "Synced" and not fault.word.startswith(("Prune=", "Delete="))
 
 
 def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
