@@ -1,4 +1,4 @@
-"""contradicts: the status speaks of an earlier spec, and the controller that writes it has written nothing since the spec changed."""
+"""contradicts: the status is about an earlier spec, and the controller that writes it has written nothing since the spec changed."""
 
 from __future__ import annotations
 
