@@ -14,7 +14,7 @@ from argolint.values import dig, maps, text_at
 _PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
 """Lists of a status with per-owner entries, and the field that names the owner (Gateway API)."""
 _NOT_HIS = frozenset({"TargetNotFound", "NoMatchingParent"})
-"""Reasons of a controller that finds nothing of its own in the object."""
+"""Reasons of a controller that finds nothing of its own in the object. With any other reason, a controller counts as foreign that judges what another one accepts."""
 
 
 def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
@@ -32,14 +32,17 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
             continue
         left = all(_is_left_over(resource.live, entry, owner) for entry in bad)
         foreign = {text_at(e, "controllerName") for e in bad}.isdisjoint(text_at(e, "controllerName") for e in good)
-        if not left and not (foreign and all(_refusal_reason(e) in _NOT_HIS for e in bad)):
+        nothing_his = all(_refusal_reason(e) in _NOT_HIS for e in bad)
+        judged = [entry.get(owner) for entry in good]
+        if not left and not (foreign and (nothing_his or all(e.get(owner) in judged for e in bad))):
             continue
         of, accepts = text_at(bad[0], "controllerName"), text_at(good[0], "controllerName")
         name = "/".join(filter(None, (text_at(bad[0], owner, "name"), text_at(bad[0], owner, "sectionName"))))
         message = (
             f"{id_} counts as ill by what its status still says of {name}, which it no longer names."
             if left
-            else f"{id_} is accepted by {excerpt(accepts, 80)}; Argo CD also counts {excerpt(of, 80)}, which finds nothing of its own in it."
+            else f"{id_} is accepted by {excerpt(accepts, 80)}; Argo CD also counts {excerpt(of, 80)}, which "
+            + ("finds nothing of its own in it." if nothing_his else f"refuses it for the same {name}.")
         )
         facts = {
             "object": str(id_),

@@ -39,6 +39,7 @@ from argolint.relations.source import (
 )
 from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
 from argolint.relations.taken import missing_service, secret_of_another, taken_object
+from argolint.relations.unobserved import unobserved_spec
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
@@ -66,6 +67,7 @@ _FINDERS: tuple[Finder, ...] = (
     ill_object,
     ill_owner,
     entry_of_another,
+    unobserved_spec,
     contradicted_health,
     present_object,
     full_volume,

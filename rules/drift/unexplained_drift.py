@@ -14,6 +14,7 @@ Example: a ConfigMap key that an undocumented operator sets to another value.
 Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/types.go (HasChangedManagedNamespaceMetadata).
 """
 
+import re
 from collections.abc import Iterator
 
 from argolint import (
@@ -37,8 +38,9 @@ from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import annotations_of, dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
-from argolint.values.kubernetes import argocd_name
+from argolint.values import annotations_of, dig, enumerated, index_of, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values.kubernetes import argocd_name, is_custom
+from argolint.values.patterns import regex
 
 from ._edits import drop_fix, write_live_fix
 from ._fields import finding, is_left_out, is_tracking_mark, pointers, pointers_text
@@ -133,6 +135,8 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         else (),
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes))
         if replacer
+        else _schema_fixes(resource, changes)
+        if dropped and not taken_off and not since and is_custom(resource.group)
         else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
 
@@ -209,18 +213,38 @@ def _one_manager_fix(resource: Resource, manager: str) -> Fix:
     )
 
 
+def _schema_fixes(resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix, ...]:
+    """The spelling that kinds of Kubernetes have, where Git has that of a program's own configuration; and the question to the schema."""
+    names = [split_pointer(change.pointer)[-1] for change in changes]
+    spelt = [re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name) for name in names]
+    ask = _schema_check_fix(resource, "", changes[0])
+    if any(old == new or not _SNAKE.fullmatch(old) for old, new in zip(names, spelt, strict=True)):
+        return (ask,)
+    lines = "\n".join(f"{change.pointer} -> {new}" for change, new in zip(changes, spelt, strict=True))
+    title = f"Write {enumerated(spelt)}, as Kubernetes kinds usually spell fields" if len(spelt) < 3 else _SPELLING
+    return (Fix(title, "manifest", str(resource.id), Edit("text", lines)), ask)
+
+
+_SNAKE = regex(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+_SPELLING = "Write the fields without underscores, as Kubernetes kinds usually spell them"
+
+
 def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
     version = "/".join(filter(None, (resource.group, resource.id.version)))
     return Fix(
-        f"Ask the schema for the field; if it is there, {manager} drops it",
+        f"Ask the schema for the field; if it is there, {manager or 'a webhook or someone'} drops it",
         "live",
         str(resource.id),
         Edit(
             "command",
             f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
-            f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n",
+            + (
+                f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n"
+                if manager
+                else ""
+            ),
         ),
     )
 

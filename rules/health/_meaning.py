@@ -8,7 +8,7 @@ from argolint import Fix, Resource, ResourceId
 from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
-from argolint.values import dig, items, text_at
+from argolint.values import dig, items, mapping, maps, number_at, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -84,10 +84,35 @@ def _silent(resource: Resource) -> bool:
     )
 
 
+def _gateway_facts(resource: Resource) -> Mapping[str, str]:
+    """The first Gateway that a route names (Gateway API), and its namespace; empty without one."""
+    parents = maps(resource.live, "spec", "parentRefs")
+    gateway = next((p for p in parents if (text_at(p, "kind") or "Gateway") == "Gateway"), {})
+    return {
+        "gateway": text_at(gateway, "name"),
+        "gateway_namespace": text_at(gateway, "namespace") or resource.namespace,
+    }
+
+
+def _delay_facts(resource: Resource) -> Mapping[str, str]:
+    """A Rollout's progressDeadlineSeconds and a longer scaleDownDelaySeconds, where all pods of the new version are up; else empty.
+
+    Until the old pods go, the controller sees no progress (argoproj/argo-rollouts#3414).
+    """
+    spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
+    delay = max(number_at(spec, "strategy", way, "scaleDownDelaySeconds") for way in ("canary", "blueGreen"))
+    deadline, wanted = number_at(spec, "progressDeadlineSeconds") or 600, number_at(spec, "replicas")
+    up = min(number_at(status, "updatedReplicas"), number_at(status, "availableReplicas")) >= wanted > 0
+    holds = resource.kind == "Rollout" and up and delay > deadline
+    return {"deadline": str(deadline) if holds else "", "delay": str(delay) if holds else "", "above": str(delay + 600)}
+
+
 def facts_of(resource: Resource) -> Mapping[str, str]:
     """The facts of advice on the object: the head of `advice.yaml` lists them."""
     group = f"{resource.group}_" if resource.group else ""
     return {
+        **_gateway_facts(resource),
+        **_delay_facts(resource),
         "object": str(resource.id),
         "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
         "name": resource.name,

@@ -1,7 +1,7 @@
 """The namespace's Pod Security level refuses the pods
 
-What it finds: a workload whose pods violate the Pod Security level that their namespace enforces. Either the API server says so, or a sync will
-bring the pods or the level. Each field of the violation is named, and those with one right value are written.
+What it finds: a workload whose pods violate the Pod Security level that their namespace enforces. Either the API server says so and the pods only lack
+fields, or a sync will bring the pods or the level. Each field of the violation is named, and those with one right value are written.
 
 Why it hurts: the API server takes the Deployment and refuses its pods, so the sync succeeds and nothing runs. A level that becomes stricter stops
 nothing at once: the next pod is refused, at a rollout or when a node goes.
@@ -10,7 +10,8 @@ How to fix: write the securityContext that the level demands, or give the namesp
 
 Example: `pod-security.kubernetes.io/enforce: restricted`, and a container without `allowPrivilegeEscalation: false`.
 
-The level is that of the Namespace in an application, or of `managedNamespaceMetadata`. Not reported: pods that run, under a level that stays.
+The level is that of the Namespace in an application, or of `managedNamespaceMetadata`. Not reported: pods that run, under a level that stays. Pods
+that are refused since they ask for rights of the node are `unhealthy` or `pod-unschedulable`.
 
 Sources: kubernetes.io, Pod Security Standards; k8s.io/pod-security-admission, policy.
 """
@@ -75,6 +76,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if level := _refusing_level(app, resource, nodes):
             found = violations(pod_spec(resource.any)[1], level)
             claims = (Symptom.health(resource.id), *(Symptom.health(node.id) for node in nodes))
+            if _ask_for_rights(found):
+                continue  # the pods need them: unhealthy and pod-unschedulable say which namespace has to permit that
         else:
             level, found, claims = *_coming(app, resource), ()
         if found:
@@ -140,11 +143,16 @@ def _finding(
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, found: tuple[Violation, ...]) -> Iterator[Fix]:
     """The pods first where they only lack fields; the namespace first where they ask for rights of the node, which they may need."""
-    asks = any(each.wants in (None, False) and each.check != _ESCALATION for each in found)
+    asks = _ask_for_rights(found)
     of_namespace, of_pods = _namespace_fix(app, fleet, resource), _pods_fix(resource, found)
     first, second = (of_namespace, of_pods) if asks else (of_pods, of_namespace)
     yield first
     yield replace(second, title=f"Or {second.title[0].lower()}{second.title[1:]}")
+
+
+def _ask_for_rights(found: tuple[Violation, ...]) -> bool:
+    """Whether the pods ask for rights of the node, and do not just lack a field."""
+    return any(each.wants in (None, False) and each.check != _ESCALATION for each in found)
 
 
 def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:

@@ -22,7 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Res
 from argolint.edits import manifest_patch, removals
 from argolint.messages import telling
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
+from argolint.values import age_text, dig, get, maps, number_at, parse_time, parse_version, sh, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif found is None and resource.health.status == "Suspended" and _waits(resource):
             yield _of_check(app, resource)
         elif found is not None or resource.health.status == "Suspended":
-            yield _finding(app, resource, found or _NO_SWITCH)
+            yield _finding(app, fleet, resource, found or _NO_SWITCH)
 
 
 _NO_SWITCH: Object = {"pointer": "", "word": "suspended"}
@@ -66,7 +66,8 @@ def _active_switch(resource: Resource) -> Object | None:
     for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
             continue  # no such field: nearly all objects are skipped without decoding them
-        if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
+        value = get(resource.live or resource.desired, entry["pointer"], None)
+        if value == entry["is"] if "is" in entry else value not in _OFF:
             return entry
     return None
 
@@ -130,12 +131,15 @@ def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Fin
     )
 
 
-def _finding(app: App, resource: Resource, switch: Object) -> Finding:
+def _finding(app: App, fleet: Fleet, resource: Resource, switch: Object) -> Finding:
     pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
     place = "in Git" if in_git else "live"
     after = _pause_duration(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
+    misread = "is" in switch and in_git and resource.health.status in ("Progressing", "Degraded")
+    if misread:
+        end = f", and Argo CD shows it as {resource.health.status}: its health check knows no such state"
     waited = _halfway_time(app, resource) if not after and not in_git else None
     if waited is not None:
         end = f" for {age_text(waited)}, so two versions of it run until someone promotes it"
@@ -145,7 +149,9 @@ def _finding(app: App, resource: Resource, switch: Object) -> Finding:
         at=Location(app.ref, resource.id, pointer),
         severity="warning" if waited is not None else None,
         evidence=(f"health {resource.health.status or 'not checked'} {excerpt(resource.health.message)}".rstrip(),),
-        fixes=() if after else tuple(_fixes(app, resource, pointer, in_git=in_git)),
+        fixes=()
+        if after
+        else (*_fixes(app, resource, pointer, in_git=in_git), *(_uncounted(fleet, resource) if misread else ())),
         explains=(Symptom.health(resource.id),) if halted else (),
     )
 
@@ -193,6 +199,18 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
             "live",
             str(resource.id),
             Edit("command", run if known else f"argocd app actions list {sh(app.ref)} {flags}"),
+        )
+
+
+def _uncounted(fleet: Fleet, resource: Resource) -> Iterator[Fix]:
+    """The way to leave it stopped; Argo CD reads the annotation from 2.14 on."""
+    if (parse_version(fleet.version) or (99,)) >= (2, 14):
+        yield Fix(
+            "Or keep it out of the application's health as long as it is stopped",
+            "manifest",
+            str(resource.id),
+            Edit("yaml", 'metadata:\n  annotations:\n    argocd.argoproj.io/ignore-healthcheck: "true"'),
+            caveat="a sync with later waves waits for it all the same; a health check of your own ends that",
         )
 
 
