@@ -232,7 +232,7 @@ def _never_synced(app: App) -> bool:
 def _postponed_explained(
     complaint: Complaint, pod: ResourceId, job: str, image: str, container: str, *, unready: bool
 ) -> Explained:
-    """The Job belongs to the container's image, or of another one, if `image` is empty."""
+    """The Job runs the container's image, or another one if `image` is empty."""
     facts = {
         "object": complaint.subject,
         "missing": f"Job {job}",

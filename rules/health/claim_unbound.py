@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from argolint import (
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -37,8 +36,9 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, dig, mapping, sh, text_at, texts
+from argolint.values import annotations_of, dig, mapping, text_at, texts
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
@@ -208,35 +208,19 @@ def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
         evidence=(f"health of {claim.id}: {claim.health.status} {claim.health.message}".rstrip(),),
         related=((Related(app.ref, other, role="other"),) if other and app.resource(other.key) else ())
         + tuple(Related(app.ref, n.id, role="symptom") for n in users[:3]),
-        fixes=tuple(_fixes(claim, found)),
+        fixes=_fixes(claim, found),
         explains=(Symptom.health(claim.id),),
     )
 
 
-def _fixes(claim: Resource, found: _Misfit) -> Iterator[Fix]:
-    if found.cause == "occupied":
-        yield Fix(
-            "Free the volume, or add one",
-            "live",
-            found.other.name if found.other else "",
-            Edit(
-                "command",
-                "# delete the other claim, and claimRef where the volume was kept (Released)\n"
-                f"kubectl get pv {sh(found.other.name if found.other else '')} -o wide",
-            ),
-            caveat="what the volume holds may be lost",
-        )
-        return
-    yield Fix(
-        "Ask in Git for what the volume has, then make the claim again",
-        "manifest",
-        str(claim.id),
-        Edit(
-            "command",
-            f"kubectl delete {kubectl_name(claim.id)}   # its spec cannot be changed; the next sync makes it again",
-        ),
-        caveat="it is not bound, so nothing is lost",
-    )
+def _fixes(claim: Resource, found: _Misfit) -> tuple[Fix, ...]:
+    topic = "occupied" if found.cause == "occupied" else "misfit"
+    facts = {
+        "claim": str(claim.id),
+        "command": Shell(kubectl_name(claim.id)),
+        "volume": found.other.name if found.other else "",
+    }
+    return advice(__package__, f"claim-unbound/{topic}", facts)
 
 
 RULE = Rule(

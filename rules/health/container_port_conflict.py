@@ -38,6 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, get, items, maps, number_at, text_at
 from argolint.values.kubernetes import containers, pod_spec
@@ -280,17 +281,10 @@ def _finding(
         confidence="likely",
         evidence=(f"containers of a pod share one network; {nodes[0].id} is restarted",),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
-        fixes=(
-            Fix(
-                "Let one of the two listen on another port, and lead the Service and the probes there",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "text",
-                    f"give container {second} a port of its own: its setting, {pointer}, its probes, and the targetPort of its Service\n",
-                ),
-                caveat="its pods restart",
-            ),
+        fixes=advice(
+            __package__,
+            "container-port-conflict",
+            {"object": str(resource.id), "container": second, "pointer": pointer},
         ),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid))),
     )

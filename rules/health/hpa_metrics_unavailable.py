@@ -20,14 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
-from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
+from argolint.values import annotations_of, json_in, mapping, maps, parse_time
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
+from ._meaning import facts_of
 
 _NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
@@ -99,7 +101,7 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
         evidence=(
             f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}: {excerpt(message, 400)}",
         ),
-        fixes=tuple(_fixes(app, hpa, message)),
+        fixes=_fixes(app, hpa, message),
         explains=(Symptom.health(hpa.id),),
         follows=_follows(app, message),
     )
@@ -116,59 +118,27 @@ def _follows(app: App, message: str) -> tuple[Follows, ...]:
     return (Follows.common(f"Cluster {app.cluster} serves no {what}.", "metrics-api", app.cluster, api),)
 
 
-def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
+def _fixes(app: App, hpa: Resource, message: str) -> tuple[Fix, ...]:
     missing = _NO_REQUEST.search(message)
     target = mapping(hpa.live, "spec", "scaleTargetRef")
-    workload = f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}"
+    facts = {
+        **facts_of(hpa),
+        "workload": f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}",
+        "request": missing.group(1) if missing else "",
+        "cluster": app.cluster,
+    }
     if missing:
-        yield Fix(
-            f"Request {missing.group(1)} in every container of {workload}",
-            "manifest",
-            workload,
-            Edit("yaml", f"resources:\n  requests:\n    {missing.group(1)}: 100m"),
-            caveat="pods restart, and each one then needs that much on a node",
-        )
+        topic = "no-request"
     elif _WRITTEN.search(message):
-        yield Fix(
-            "Give each metric in spec.metrics a type that this cluster knows, and a target",
-            "manifest",
-            str(hpa.id),
-            Edit(
-                "text",
-                "spec.metrics[*]: type, its block of the same name, and target with type and value, averageValue or averageUtilization",
-            ),
-        )
+        topic = "written"
     elif "external metric" in message or "custom metric" in message or "from metric" in message:
-        yield Fix(
-            "Install or repair the adapter that serves the metric, or correct the metric's name",
-            "operator",
-            app.cluster,
-            Edit("command", "kubectl get apiservices | grep metrics.k8s.io"),
-        )
+        topic = "adapter"
     elif _NO_API.search(message):
-        yield Fix(
-            "Install metrics-server, or repair it: the cluster has no metrics API",
-            "operator",
-            app.cluster,
-            Edit("command", "kubectl get apiservice v1beta1.metrics.k8s.io"),
-        )
-    elif "no metrics returned from resource metrics API" in message or "did not receive metrics" in message:
-        yield Fix(
-            f"Let metrics-server see ready pods of {workload}",
-            "live",
-            workload,
-            Edit(
-                "command",
-                f"# none of them runs and is ready, or it cannot read their nodes' kubelets\nkubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
-            ),
-        )
+        topic = "no-api"
     else:
-        yield Fix(
-            "Look why the metric is not there",
-            "live",
-            str(hpa.id),
-            Edit("command", f"kubectl -n {sh(hpa.namespace)} describe hpa {sh(hpa.name)}"),
-        )
+        unread = "no metrics returned from resource metrics API" in message or "did not receive metrics" in message
+        topic = "unread" if unread else "unknown"
+    return advice(__package__, f"hpa/{topic}", facts)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, options=Patience, rank=Rank.CAUSE)

@@ -19,9 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import (
     App,
-    Edit,
     Finding,
-    Fix,
     Fleet,
     Location,
     Node,
@@ -33,6 +31,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.advice import advice
 from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 from argolint.values.patterns import regex
@@ -97,18 +96,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
         severity="error" if shown else "warning",
         evidence=(evidence, f"restarts of {nodes[0].id}: {times}", *(() if limit else ("it has no limit of its own",))),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
-        fixes=(
-            Fix(
-                "Raise the limit above what the container uses, or make it use less",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "yaml",
-                    "resources:\n  limits:\n    memory: ...      # kubectl top pods shows what it uses before it is killed\n",
-                ),
-                caveat="a runtime with a heap of its own (JVM, Node.js) needs a heap limit well below it; its pods restart",
-            ),
-        ),
+        fixes=advice(__package__, "out-of-memory", {"object": str(resource.id)}),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
         if shown
         else (),

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, number_at
 from argolint.values.kubernetes import kubectl_name
@@ -76,18 +77,7 @@ def _no_node_finding(app: App, resource: Resource) -> Finding:
             "status.desiredNumberScheduled is 0",
             *(asks or ["it asks for no nodes of its own: look at the taints of the nodes"]),
         ),
-        fixes=(
-            Fix(
-                "Compare what it asks for with the nodes",
-                "live",
-                str(resource.id),
-                Edit(
-                    "command",
-                    "kubectl get nodes --show-labels\nkubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
-                ),
-                caveat="it may be there for nodes that this cluster does not have",
-            ),
-        ),
+        fixes=advice(__package__, "runs-no-pod/no-node", {"object": str(resource.id)}),
     )
 
 
