@@ -31,7 +31,8 @@ from argolint.values.patterns import regex
 
 from ..shared import charts
 
-_MENTION = regex(r'"sops":|"ENC\[AES256_GCM,|(?:<|\\u003c)path:|"ref\+[a-z0-9]{2,20}://|"avp\.kubernetes\.io/path"')
+_MARKS = ('"sops":', '"ENC[AES256_GCM,', "<path:", r"\u003cpath:", '"ref+', '"avp.kubernetes.io/path"')
+"""One of them is in the text of every such object."""
 _VALUE = regex(r"ENC\[AES256_GCM,data:[^\]]{0,4000}\]")
 _AVP = regex(r"<path:[^#<>]{1,200}#[^<>]{1,200}>")
 _VALS = regex(r"ref\+[a-z0-9]{2,20}://\S{1,500}")
@@ -51,10 +52,14 @@ class Left:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object with something that a tool was to replace."""
     for resource in app.resources:
-        if resource.desired_known and resource.mentions(_MENTION, "desired"):
+        if resource.desired_known and resource.derive(_is_marked):
             left = _left(app, resource.desired or {})
             if left is not None:
                 yield _finding(app, resource, left)
+
+
+def _is_marked(resource: Resource) -> bool:
+    return any(resource.mentions(mark, "desired") for mark in _MARKS)
 
 
 def _left(app: App, manifest: Object) -> Left | None:
@@ -129,11 +134,4 @@ def _claims(app: App, resource: Resource) -> Iterator[Symptom]:
         yield from consequences(app)
 
 
-RULE = Rule(
-    id="undecrypted-manifest",
-    family="secrets",
-    severity="error",
-    doc=__doc__,
-    check=check,
-    rank=Rank.ROOT,
-)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.ROOT)
