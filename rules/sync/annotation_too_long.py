@@ -46,17 +46,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _will_be_too_long(app: App, resource: Resource) -> bool:
     """True for an object that client-side apply will send, new or changed in the gate, and that is too large by its manifest alone."""
-    state = resource.desired_state
-    if state is None or not (resource.live is None or resource.pending):
+    size = _size(resource)  # before the states are decoded: nearly every object is small
+    is_refused_anyway = resource.kind in ("ConfigMap", "Secret") and size > LARGEST
+    if size <= _LIMIT or is_refused_anyway or not (resource.live is None or resource.pending):
         return False
     own = sync_options(resource.desired)
     by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
-    if by_server or "Replace=true" in own | app.sync_options:
-        return False
-    text = state if isinstance(state, str) else json.dumps(state, separators=(",", ":"), ensure_ascii=False)
-    size = len(text.encode())
-    is_refused_anyway = resource.kind in ("ConfigMap", "Secret") and size > LARGEST
-    return size > _LIMIT and not is_refused_anyway
+    return not by_server and "Replace=true" not in own | app.sync_options
+
+
+def _size(resource: Resource) -> int:
+    """Bytes of the manifest as JSON; 0 for one that is short by its characters, which have four bytes at most."""
+    state = resource.desired_state
+    if state is None or (isinstance(state, str) and 4 * len(state) <= _LIMIT):
+        return 0
+    return len(
+        (state if isinstance(state, str) else json.dumps(state, separators=(",", ":"), ensure_ascii=False)).encode()
+    )
 
 
 def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
