@@ -250,7 +250,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "sync/options.yaml": {
         "type": "object",
-        "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
+        "patternProperties": {
+            "-since$": {"type": "object", "additionalProperties": {"pattern": "^[0-9]+[.][0-9]+$"}},
+            "^(?!.*-since$)": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
+        },
     },
     "health/suspended.yaml": {
         "type": "array",
@@ -264,6 +267,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "pointer": {"pattern": "^/"},
                 "word": {},
                 "halts": {"const": True},
+                "is": {},
             },
         },
     },
