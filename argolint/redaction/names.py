@@ -220,6 +220,7 @@ def sort_of(name: str) -> Sort:
         not found
         or (found[0] in _DIGEST and found[-1] != "salt")
         or "existing" in found
+        or found[:2] == ("resource", "customizations")  # a script for a kind, such as OnePasswordItem's
         or parts(prefix)[:1] in _DIGESTS
     ):
         return ""
