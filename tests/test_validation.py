@@ -15,7 +15,7 @@ from scripts.validation_cases import FILE, manifest
 from .test_advice import application
 
 load_rules()  # gives the package of the rules its name
-from argolint_rules.sync._field_checks import _FORMS, _REFUSALS, _checks  # noqa: E402
+from argolint_rules.sync._field_checks import _FORMS, _REFUSALS, _checks, form_problem  # noqa: E402
 from argolint_rules.sync._validation import _refused, coming_refusals, quantity_operations, server_message  # noqa: E402
 
 APP = application({})
@@ -75,6 +75,14 @@ def test_each_row_names_fields_and_a_check_that_exist() -> None:
         assert check.name != "form" or check.wanted in _FORMS
     assert {check.name for check in checks} == set(_REFUSALS)
     assert {check.wanted for check in checks if check.name == "form"} | {"port number"} <= set(_FORMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [("1h30m", True), ("0", True), ("1.5h", True), (".5s", True), ("1d", False), ("1", False), ("h", False)],
+)
+def test_a_duration_is_that_of_go(text: str, fits: bool) -> None:
+    assert (form_problem("duration", text) == "") is fits
 
 
 def claim(size: str, capacity: str = "") -> Object:

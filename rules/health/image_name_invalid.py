@@ -44,8 +44,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 if (
                     isinstance(image, str)
                     and image
-                    and get(resource.live, place, None) != image
                     and (why := _fault(image))
+                    and get(resource.live, place, None) != image  # last: it decodes the live object
                 ):
                     yield _finding(app, resource, place, image, why)
 

@@ -86,16 +86,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _refusing_level(app: App, resource: Resource, nodes: tuple[Node, ...]) -> str:
     """The level by which the API server refuses its pods now, by its own words; empty if it does not."""
+    if resource.health.status not in ("Progressing", "Degraded"):
+        return ""
     texts = [text_at(condition, "message") for condition in maps(resource.live, "status", "conditions")]
     for id_, uid in ((resource.id, resource.uid), *((node.id, node.uid) for node in nodes)):
         texts += [event.message for event in app.events(id_, uid) or ()]
     found = (match for text in texts if (match := _REFUSED.search(text)))
-    return next((match[1] for match in found), "") if resource.health.status in ("Progressing", "Degraded") else ""
+    return next((match[1] for match in found), "")
 
 
 def _coming(app: App, resource: Resource) -> tuple[str, tuple[Violation, ...]]:
     """The level after a sync, and what it will refuse of the pods and does not refuse today."""
     before, after = _levels(app, resource.namespace)
+    if not after:
+        return "", ()
     old = violations(pod_spec(resource.live)[1], before) if resource.live else ()
     new = violations(pod_spec(resource.desired)[1], after) if resource.desired and not resource.requires_pruning else ()
     known = {(each.check, each.pointer) for each in old}

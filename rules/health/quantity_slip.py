@@ -40,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             for field in ("limits", "requests"):
                 for name, value in mapping(container, "resources", field).items():
                     place = f"{at}/resources/{field}/{name}"
-                    if get(resource.live, place, None) != value and (meant := _meant(name, value)):
+                    if (meant := _meant(name, value)) and get(resource.live, place, None) != value:
                         yield _finding(app, resource, place, value, meant)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch
-from argolint.relations.makers import made_secrets
+from argolint.relations.makers import made_secrets, makers
 from argolint.values import dig, enumerated, get
 
 from ..shared.references import User, users
@@ -29,18 +29,26 @@ _DELETED = ("external-secrets.io", "ExternalSecret")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Secret that loses its maker and has users."""
-    made = {(r.namespace, name) for r in app.resources if r.desired for name in made_secrets(r.desired)}
-    for maker in app.resources:
-        if maker.live is None or maker.desired is None or not (maker.pending or maker.changes):
+    changed = [r for r in app.resources if (r.pending or r.changes) and (r.group, r.kind) in makers()]
+    for maker in changed:
+        if maker.live is None or maker.desired is None:
             continue
         new = made_secrets(maker.desired)
         for name in made_secrets(maker.live) if new else ():
-            if (maker.namespace, name) not in made and app.find("", "Secret", maker.namespace, name) is None:
+            if (maker.namespace, name) not in app.derive(_made) and app.find(
+                "", "Secret", maker.namespace, name
+            ) is None:
                 found = [
                     user for user in users(app).get(("", "Secret", maker.namespace, name), ()) if user.app == app.ref
                 ]
                 if found:
                     yield _finding(app, maker, name, new[0], found)
+
+
+def _made(app: App) -> frozenset[tuple[str, str]]:
+    """The (namespace, name) of each Secret that the manifests of the application have made."""
+    found = (r for r in app.resources if (r.group, r.kind) in makers() and r.desired)
+    return frozenset((r.namespace, name) for r in found for name in made_secrets(r.desired or {}))
 
 
 def _finding(app: App, maker: Resource, old: str, new: str, found: Sequence[User]) -> Finding:

@@ -275,6 +275,9 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = regex(rf"{_LABEL}(\.{_LABEL})*")
 _LABEL_VALUE = regex("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _NAME_PART = regex("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_PERCENT = regex("[0-9]+%")
+_OFFSET = regex("[^A-Za-z]")
+_DURATION = regex(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+)")
 _RFC_1123 = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
 _RFC_1123_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character"
 _DNS_1035 = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character"
@@ -309,7 +312,7 @@ def _port_number(value: Json) -> str:
 
 def _count_or_percent(value: Json) -> str:
     if isinstance(value, str):
-        percent = regex("[0-9]+%").fullmatch(value)
+        percent = _PERCENT.fullmatch(value)
         return "" if percent else "a valid percent string must be a numeric string followed by an ending '%'"
     return "must be greater than or equal to 0" if _is_number(value) and value < 0 else ""
 
@@ -342,7 +345,7 @@ def _time_zone(value: Json) -> str:
     zones = _zones().get(
         str(value).casefold(), value
     )  # a system may lack old names of zones, which the API server knows
-    is_offset = not regex("[A-Za-z]").match(str(value) or "A")
+    is_offset = _OFFSET.match(str(value)) is not None
     return f"unknown time zone {excerpt(str(value), 60)}" if is_offset or value != zones else ""
 
 
@@ -353,9 +356,7 @@ def _zones() -> Mapping[str, str]:
 
 def _duration(value: Json) -> str:
     """Go's time.ParseDuration: the units are h, m, s and smaller ones."""
-    if not isinstance(value, str) or regex(r"[-+]?(?:0|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+").fullmatch(
-        value
-    ):
+    if not isinstance(value, str) or _DURATION.fullmatch(value):
         return ""
     unit = "missing unit" if value[-1:].isdigit() else "unknown unit"
     return f"time: {unit} in duration, which has h, m and s"

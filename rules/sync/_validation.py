@@ -8,7 +8,7 @@ what that code says of each form.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from argolint import Afterwards, App, Finding, Fix, Json, Object, Resource
 from argolint.messages import field_errors
@@ -38,14 +38,18 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
     desired, live = resource.desired, resource.live
     if desired is None or not (live is None or resource.pending or resource.changes):
         return ()
-    accepted = {(one.pointer, one.sort) for one in _refusals(app, live, None)} if live else set()
+    refused = _refusals(app, desired, live)
+    first = tuple(islice(refused, _MOST if live is None else 1))
+    if live is None or not first:
+        return first
+    accepted = {(one.pointer, one.sort) for one in _refusals(app, live, None)}
     emptied = [change for change in resource.changes if get(desired, change.pointer, None) in ("", [], {})]
     removed = [change.pointer for change in (*resource.pending, *emptied)]
     coming = (
         one
-        for one in _refusals(app, desired, live)
+        for one in chain(first, refused)
         if (one.pointer, one.sort) not in accepted
-        and (live is None or one.sort != "Required value" or any(_touch(one.pointer, at) for at in removed))
+        and (one.sort != "Required value" or any(_touch(one.pointer, at) for at in removed))
     )
     return tuple(islice(coming, _MOST))
 

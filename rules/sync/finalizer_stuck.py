@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from argolint import (
     App,
     Condition,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -233,28 +232,20 @@ _NO_CLUSTER = regex(
 
 
 def _alone_fix(app: App) -> Fix:
-    return Fix(
-        "Or delete the Application alone and leave its objects",
-        "live",
-        f"Application {app.ref}",
-        _own_finalizer_removal(app),
-        caveat="its objects stay in the cluster, owned by no one",
-    )
+    title = "Or delete the Application alone and leave its objects"
+    return _own_finalizers_fix(app, title, "its objects stay in the cluster, owned by no one")
 
 
 def _lost_cluster_fix(app: App) -> Fix:
     """Argo CD before 3.3 does not take the second finalizer of post-delete hooks off where the cluster is gone (controller/appcontroller.go)."""
-    return Fix(
-        "Remove the finalizers by hand: Argo CD can delete nothing in a cluster that it does not know",
-        "live",
-        f"Application {app.ref}",
-        _own_finalizer_removal(app),
-        caveat="if the cluster still runs, its objects stay there; register it first to have them deleted",
-    )
+    title = "Remove the finalizers by hand: Argo CD can delete nothing in a cluster that it does not know"
+    caveat = "if the cluster still runs, its objects stay there; register it first to have them deleted"
+    return _own_finalizers_fix(app, title, caveat)
 
 
-def _own_finalizer_removal(app: App) -> Edit:
-    return finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name)
+def _own_finalizers_fix(app: App, title: str, caveat: str) -> Fix:
+    removal = finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name)
+    return Fix(title, "live", f"Application {app.ref}", removal, caveat=caveat)
 
 
 _NO_PROJECT = regex(
