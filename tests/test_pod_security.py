@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from argolint.plugins import load_rules
+from argolint.values.pod_security import level_for, violations
 from scripts.pod_security_cases import FILE, LEVELS
 
 load_rules()  # gives the package of the rules its name
-from argolint_rules.health._pod_security import level_for, mending, violations  # noqa: E402
+from argolint_rules.health.pod_security_refused import mending  # noqa: E402
 
 CASES = {
     f"{number} {json.dumps(case['spec'])[:70]}": case for number, case in enumerate(yaml.safe_load(FILE.read_text()))

@@ -11,9 +11,10 @@ from argolint.model import AppRef, Object, ResourceId
 from argolint.relations.child import template_of
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import dig, enumerated, items, mapping, text_at
+from argolint.values import dig, enumerated, text_at
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
+from argolint.values.pod_security import level_for, rights, violations
 
 _LEVEL = regex(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
 _MUST = regex(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
@@ -28,19 +29,21 @@ def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
     found = complaint.first(_LEVEL)
     if found is None or id_ is None or complaint.manifest is None:
         return
-    privileges = tuple(_privileges(complaint.manifest))
+    spec = pod_spec(complaint.manifest)[1]
+    asked = rights(violations(spec, found[1]))
     namespace = complaint.namespace
     owner = _namespace_owner(complaint.fleet, app.cluster, namespace)
     made = "CreateNamespace=true" in app.sync_options and namespace == app.destination_namespace
-    if not privileges or not (owner or made):
+    if not asked or not (owner or made):
         return
     facts = {
         "object": str(id_),
         "namespace": namespace,
-        "asked": ", ".join(privileges[:3]),
+        "asked": enumerated(asked, limit=3),
         "place": application_place(app),
         "owner": str(owner[0]) if owner else "",
         "created": not owner,
+        "level": level_for(spec),
     }
     how = (
         f"Namespace {namespace} of Application {owner[0]}"
@@ -52,7 +55,7 @@ def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
         owner[0] if owner else app.ref,
         owner[1] if owner else None,
         f"{id_} needs {facts['asked']}, but {how} allows only Pod Security level {found[1]}.",
-        evidence=(f"Git asks for {', '.join(privileges)}", f'the message: violates PodSecurity "{found[1]}"'),
+        evidence=(f"Git asks for {', '.join(asked)}", f'the message: violates PodSecurity "{found[1]}"'),
         fixes=advice(__package__, "denied-by/level", facts, id_),
     )
 
@@ -62,24 +65,6 @@ def _namespace_owner(fleet: Fleet, cluster: str, name: str) -> tuple[AppRef, Res
         if key.name == name and (owners := fleet.owners(key)):
             return owners[0], ResourceId("", "Namespace", "", name, "v1", cluster)
     return None
-
-
-_HOST_FIELDS = ("hostPID", "hostIPC", "hostNetwork")
-
-
-def _privileges(manifest: Object) -> Iterator[str]:
-    """Fields of a pod spec that only the level `privileged` allows (k8s.io/pod-security-admission, policy/check_*.go)."""
-    _, spec = pod_spec(manifest)
-    yield from (field for field in _HOST_FIELDS if spec.get(field) is True)
-    if any("hostPath" in volume for volume in items(spec, "volumes") if isinstance(volume, dict)):
-        yield "hostPath volumes"
-    for _, container in containers(manifest):
-        context = mapping(container, "securityContext")
-        if context.get("privileged") is True:
-            yield f"privileged container {text_at(container, 'name')}"
-        added = [c for c in items(context, "capabilities", "add") if c not in ("NET_BIND_SERVICE",)]
-        if added:
-            yield f"capability {added[0]} of container {text_at(container, 'name')}"
 
 
 def unspecified_resources(complaint: Complaint) -> Iterator[Explained]:

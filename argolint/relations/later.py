@@ -14,8 +14,8 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects, own_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
-from argolint.values import dig, leaves, mapping, maps, text_at
-from argolint.values.kubernetes import pod_spec
+from argolint.values import dig, leaves, maps, text_at
+from argolint.values.kubernetes import data_keys, pod_spec
 from argolint.values.patterns import regex
 
 
@@ -341,14 +341,9 @@ def _later_key(complaint: Complaint) -> Iterator[Explained]:
     for resource in complaint.app.of_kind("ConfigMap" if sort.lower() == "configmap" else "Secret", ""):
         known = KnownObject(complaint.app, resource)
         here = (resource.namespace, resource.name) == (namespace or complaint.namespace, name)
-        if here and known.place > own and _has_key(resource.desired, key) and not _has_key(resource.live, key):
+        if here and known.place > own and key in data_keys(resource.desired) - data_keys(resource.live):
             yield _explained(complaint, known, own, f"Git holds its key {key}, and live does not", f"key {key} of ")
             return
-
-
-def _has_key(manifest: Object | None, key: str) -> bool:
-    fields = ("data", "stringData", "binaryData")
-    return any(key in mapping(manifest or {}, field) for field in fields)
 
 
 def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:

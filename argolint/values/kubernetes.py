@@ -62,6 +62,15 @@ CLUSTER_SCOPED = frozenset(
 """Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
 
 
+DATA_FIELDS = ("data", "stringData", "binaryData")
+"""The maps of a Secret or ConfigMap whose keys pods read; one key is in at most one of them, or in `data` and `stringData`."""
+
+
+def data_keys(obj: Object | None) -> frozenset[str]:
+    """The keys of a Secret or ConfigMap."""
+    return frozenset(key for field in DATA_FIELDS for key in mapping(obj, field))
+
+
 class Typed(Protocol):
     """Anything with a group and a kind: a Resource, a ResourceId, a ResourceKey."""
 

@@ -20,6 +20,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, R
 from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import writers
 from argolint.values import dig, join_pointer, sh
+from argolint.values.kubernetes import data_keys
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -67,8 +68,7 @@ def _leftover_keys(resource: Resource) -> Iterator[str]:
     applied = last_applied(resource)
     if resource.desired is None or resource.live is None or applied is None:
         return
-    sides = [dig(side, field) for side in (resource.desired, applied) for field in ("data", "stringData")]
-    known = {key for side in sides if isinstance(side, Mapping) for key in side}
+    known = data_keys(resource.desired) | data_keys(applied)
     live = dig(resource.live, "data")
     for key in sorted(live) if isinstance(live, Mapping) else ():
         owners = writers(resource.live, join_pointer("data", key))

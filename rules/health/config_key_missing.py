@@ -22,15 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
+from argolint.values.kubernetes import DATA_FIELDS, data_keys
 
 from ..shared.labels import labels_at
 from ..shared.references import ReadKey, read_keys
 from ..shared.triage import worth_reading
-
-_FIELDS = ("data", "binaryData", "stringData")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -54,17 +53,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _is_lacking(holder: Resource, key: str) -> bool:
     """True if Git shows all keys of the object but not this one, and the live object will not have it either."""
-    keys = _keys(holder.desired)
+    keys = data_keys(holder.desired)
     if holder.desired is None or not keys or key in keys or _is_filled(holder):
         return False
     if holder.live is None:
         return True
     removed = {c.pointer for c in (*holder.changes, *holder.pending) if c.desired is MISSING}
-    return key not in _keys(holder.live) or any(f"/{field}{join_pointer(key)}" in removed for field in _FIELDS)
-
-
-def _keys(obj: Json) -> list[str]:
-    return [key for field in _FIELDS for key in mapping(obj, field)]
+    return key not in data_keys(holder.live) or any(f"/{field}{join_pointer(key)}" in removed for field in DATA_FIELDS)
 
 
 def _is_filled(holder: Resource) -> bool:
@@ -75,7 +70,7 @@ def _is_filled(holder: Resource) -> bool:
 
 
 def _finding(app: App, workload: Resource, read: ReadKey, holder: Resource) -> Finding:
-    keys = _keys(holder.desired)
+    keys = data_keys(holder.desired)
     return Finding(
         message=f'{workload.id} reads key "{read.key}" of {read.kind} {read.name}, which Git does not give it: new pods will not start.',
         at=Location(app.ref, workload.id, read.pointer),
@@ -86,12 +81,12 @@ def _finding(app: App, workload: Resource, read: ReadKey, holder: Resource) -> F
     )
 
 
-def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: list[str]) -> Iterator[Fix]:
+def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: frozenset[str]) -> Iterator[Fix]:
     value = mapping(holder.live, "data").get(read.key)
     if read.kind == "ConfigMap" and isinstance(value, str):
         edit = {"op": "add", "path": f"/data{join_pointer(read.key)}", "value": value}
         yield manifest_patch(holder.id, f'Keep key "{read.key}"', [edit])
-    for name in get_close_matches(read.key, keys, 1, 0.6):
+    for name in get_close_matches(read.key, sorted(keys), 1, 0.6):
         edit = {"op": "replace", "path": read.pointer, "value": name}
         yield manifest_patch(workload.id, f'Read key "{name}"', [edit], "if that is the value that is meant")
     yield Fix(

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import jsonpatch
+
 from argolint import (
     Afterwards,
     App,
@@ -40,16 +42,15 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import application_place, manifest_patch, set_field
+from argolint.edits import Operation, application_place, manifest_patch, set_field
 from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
+from argolint.values.pod_security import LEVEL, ROOT, Violation, level_for, rights, violations
 
 from ..shared.pods import unwell_below, wanted_events
-from ._pod_security import LEVEL, Violation, level_for, mending, violations
 
 _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
-_ROOT, _ESCALATION = "runAsNonRoot != true", "allowPrivilegeEscalation != false"
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -76,7 +77,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if level := _refusing_level(app, resource, nodes):
             found = violations(pod_spec(resource.any)[1], level)
             claims = (Symptom.health(resource.id), *(Symptom.health(node.id) for node in nodes))
-            if _ask_for_rights(found):
+            if rights(found):
                 continue  # the pods need them: unhealthy and pod-unschedulable say which namespace has to permit that
         else:
             level, found, claims = *_coming(app, resource), ()
@@ -147,16 +148,11 @@ def _finding(
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, found: tuple[Violation, ...]) -> Iterator[Fix]:
     """The pods first where they only lack fields; the namespace first where they ask for rights of the node, which they may need."""
-    asks = _ask_for_rights(found)
+    asks = rights(found)
     of_namespace, of_pods = _namespace_fix(app, fleet, resource), _pods_fix(resource, found)
     first, second = (of_namespace, of_pods) if asks else (of_pods, of_namespace)
     yield first
     yield replace(second, title=f"Or {second.title[0].lower()}{second.title[1:]}")
-
-
-def _ask_for_rights(found: tuple[Violation, ...]) -> bool:
-    """Whether the pods ask for rights of the node, and do not just lack a field."""
-    return any(each.wants in (None, False) and each.check != _ESCALATION for each in found)
 
 
 def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
@@ -166,6 +162,14 @@ def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
     fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
     where = f"{resource.id}, if its process can do without"
     return Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
+
+
+def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
+    """Operations on the object that end all of these; empty where one leaves a choice. `base`: the pointer of the pod spec."""
+    steps: list[Operation] = []
+    for violation in found if all(each.wants is not None for each in found) else ():
+        steps += set_field(jsonpatch.apply_patch(obj, steps), base + violation.pointer, violation.wants)
+    return steps
 
 
 def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
@@ -188,7 +192,7 @@ def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
 def _caveat(found: tuple[Violation, ...]) -> str:
     if any(each.check in ("privileged", "host namespaces") for each in found):
         return "a process that needs those rights of the node fails without them"
-    return "the image has to run as another user than root" if _ROOT in {each.check for each in found} else ""
+    return "the image has to run as another user than root" if ROOT in {each.check for each in found} else ""
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

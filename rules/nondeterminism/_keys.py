@@ -7,17 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, Change, Resource, ResourceId
 from argolint.values import join_pointer, split_pointer
+from argolint.values.kubernetes import DATA_FIELDS
 
 from ._renamed import is_random_rename
 from ._shapes import Kind, are_both_random
-
-_MAPS = ("data", "stringData", "binaryData")
 
 
 def holder(id_: ResourceId, pointer: str) -> tuple[str, Kind] | None:
     """The map that holds this key, and what its values are; None outside the data of ConfigMaps and Secrets."""
     field, *below = split_pointer(pointer)
-    if id_.group or id_.kind not in ("ConfigMap", "Secret") or field not in _MAPS or len(below) != 1:
+    if id_.group or id_.kind not in ("ConfigMap", "Secret") or field not in DATA_FIELDS or len(below) != 1:
         return None
     return join_pointer(field), "secret" if id_.kind == "Secret" else "config"
 

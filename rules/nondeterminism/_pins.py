@@ -13,7 +13,8 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Resource
 from argolint.model import Effect
-from argolint.values import dig, enumerated, mapping, parse_version, sh
+from argolint.values import dig, enumerated, parse_version, sh
+from argolint.values.kubernetes import data_keys
 from argolint.values.patterns import regex
 
 from ..shared import charts
@@ -158,9 +159,7 @@ def _new_secrets(app: App, release: Release, item: Item, pin: Pin, signs: Sequen
         keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_item_keys(item)))
         made_by = {key: _value_command(release, item, key) for key in keys}
         rendered_one = [r for r in app.of_kind("Secret", "") if r.name == old]
-        held = {
-            key for r in rendered_one for field in ("data", "stringData") for key in mapping(r.live or r.any, field)
-        }
+        held = {key for r in rendered_one for key in data_keys(r.live or r.any)}
         others = sorted(_keys_read(app, old, _secret_namespace(release, signs), held) - set(keys))
         made_by |= {key: _other_value_command(release, key) for key in others if key in held}
         found[placeholder] = NewSecret(

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.values import annotations_of, dig, mapping, text_at
-from argolint.values.kubernetes import images
+from argolint.values import annotations_of, dig, text_at
+from argolint.values.kubernetes import data_keys, images
 from argolint.values.patterns import regex
 
 from ._shapes import TIME, look_alike
@@ -147,5 +147,4 @@ def _have_one_shape(new: Resource, old: Resource) -> bool:
 
 
 def _object_shape(obj: Object | None) -> tuple[list[str], list[str]]:
-    data = {**mapping(obj, "data"), **mapping(obj, "stringData"), **mapping(obj, "binaryData")}
-    return images(obj), sorted(data)
+    return images(obj), sorted(data_keys(obj))

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import jsonpatch
-
-from argolint import Json, Object
-from argolint.edits import Operation, set_field
+from argolint.model import Json, Object
 from argolint.values import dig, mapping, maps, text_at, texts
 
 
@@ -24,6 +21,7 @@ class Violation(NamedTuple):
 
 
 LEVEL = "pod-security.kubernetes.io/enforce"
+ROOT, ESCALATION = "runAsNonRoot != true", "allowPrivilegeEscalation != false"
 _BASELINE_CAPABILITIES = frozenset(
     "AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT".split()
 )
@@ -50,12 +48,11 @@ def level_for(spec: Object) -> str:
     return next((level for level in ("restricted", "baseline") if not violations(spec, level)), "privileged")
 
 
-def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
-    """Operations on the object that end all of these; empty where one leaves a choice. `base`: the pointer of the pod spec."""
-    steps: list[Operation] = []
-    for violation in found if all(each.wants is not None for each in found) else ():
-        steps += set_field(jsonpatch.apply_patch(obj, steps), base + violation.pointer, violation.wants)
-    return steps
+def rights(found: tuple[Violation, ...]) -> tuple[str, ...]:
+    """The checks that fail since the pods ask for rights of the node; the others just demand a field."""
+    return tuple(
+        dict.fromkeys(each.check for each in found if each.wants in (None, False) and each.check != ESCALATION)
+    )
 
 
 def _each(spec: Object) -> Iterator[tuple[str, Object]]:
@@ -146,9 +143,7 @@ def _volume_types(spec: Object) -> Iterator[Violation]:
 def _escalation(spec: Object) -> Iterator[Violation]:
     for at, container in () if _is_windows(spec) else _each(spec):
         if dig(container, "securityContext", "allowPrivilegeEscalation") is not False:
-            yield Violation(
-                "allowPrivilegeEscalation != false", f"{at}/securityContext/allowPrivilegeEscalation", False
-            )
+            yield Violation(ESCALATION, f"{at}/securityContext/allowPrivilegeEscalation", False)
 
 
 def _kept_capabilities(spec: Object) -> Iterator[Violation]:
@@ -166,9 +161,9 @@ def _root(spec: Object) -> Iterator[Violation]:
     refused = [at for at, value in own if value is False]
     unset = [at for at, value in own if value is None] if by_pod is not True else []
     if by_pod is False or unset:
-        yield Violation("runAsNonRoot != true", "/securityContext/runAsNonRoot", True)
+        yield Violation(ROOT, "/securityContext/runAsNonRoot", True)
     for at in refused:
-        yield Violation("runAsNonRoot != true", f"{at}/securityContext/runAsNonRoot", True)
+        yield Violation(ROOT, f"{at}/securityContext/runAsNonRoot", True)
     for at, context in _contexts(spec):
         if context.get("runAsUser") == 0:
             yield Violation("runAsUser=0", f"{at}/runAsUser")
