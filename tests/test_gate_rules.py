@@ -241,7 +241,10 @@ HARMLESS = {
         }
     ),
     "an autoscaler and no replicas": Case(
-        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]}
+        {
+            "web/hpa.yaml": [SCALER],
+            "web/deployment.yaml": [without_replicas(deployment("web", resources={"requests": {"cpu": "1"}}))],
+        }
     ),
     "a served API": Case({"web/pdb.yaml": [made("PodDisruptionBudget", "p", "policy/v1", spec=BUDGET)]}),
     "an ExternalSecret with its store": Case(
@@ -297,7 +300,9 @@ FAULTY = {
         (("sync-deadlock", "error", "web", ""),),
     ),
     "an autoscaler over replicas": Case(
-        {"web/hpa.yaml": [SCALER]}, (("autoscaler-replicas", "warning", "web", "/spec/replicas"),)
+        {"web/hpa.yaml": [SCALER]},
+        (("autoscaler-replicas", "warning", "web", "/spec/replicas"),),
+        base={"web/deployment.yaml": [deployment("web", resources={"requests": {"cpu": "1"}})]},
     ),
     "replicas under an autoscaler": Case(
         {"web/deployment.yaml": [deployment("web")]},
@@ -462,6 +467,10 @@ FAULTY = {
             ("pod-limits-refused", "error", "cart", ""),
             ("pod-limits-refused", "error", "cart", "/spec/template/spec/containers/0"),
         ),
+    ),
+    "an autoscaler on a percentage of what no container requests": Case(
+        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
+        (("hpa-metrics-unavailable", "warning", "web", "/spec/metrics/0/resource"),),
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},

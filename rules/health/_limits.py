@@ -10,11 +10,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from argolint import Json, Object
+from argolint import App, Json, Object, Resource
 from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.quantities import amount
 
 Amounts = Mapping[str, Json]
+BOUNDS = ("LimitRange", "ResourceQuota")
+
+
+def bounding(app: App, namespace: str) -> Iterator[Resource]:
+    """The LimitRanges and ResourceQuotas of a namespace, of this application and of others that were read."""
+    for kind in BOUNDS:
+        yield from (r for r in app.of_kind(kind, "") if r.namespace == namespace)
+    for want, found in app.evidence.items():
+        if (
+            want.kind == "peer"
+            and isinstance(found, Resource)
+            and found.kind in BOUNDS
+            and found.namespace == namespace
+        ):
+            yield found
+
+
+def states_of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:
+    """The states of one kind today, or after the sync."""
+    kept = (r for r in bounds if r.kind == kind)
+    states = (r.live if live else None if r.requires_pruning else r.desired or r.live for r in kept)
+    return [state for state in states if state]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,10 +46,8 @@ from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
 
-from ._limits import Refusal, refusals
-
-_KINDS = ("LimitRange", "ResourceQuota")
-
+from ._limits import BOUNDS as _KINDS
+from ._limits import Refusal, bounding, refusals, states_of
 
 _WORKLOADS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"))
 _MOST = 50
@@ -84,12 +82,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         namespace = resource.namespace
         if namespace not in by_namespace:
-            by_namespace[namespace] = tuple(_bounding(app, namespace))
+            by_namespace[namespace] = tuple(bounding(app, namespace))
         bounds = by_namespace[namespace]
         if bounds and (found := _coming(resource, bounds)):
             yield _finding(app, resource, bounds, found)
     for namespace in {r.namespace for kind in _KINDS for r in app.of_kind(kind, "") if r.status == "OutOfSync"}:
-        yield from _finding_of_others(app, namespace, tuple(_bounding(app, namespace)))
+        yield from _finding_of_others(app, namespace, tuple(bounding(app, namespace)))
 
 
 def _finding_of_others(app: App, namespace: str, bounds: Sequence[Resource]) -> Iterator[Finding]:
@@ -120,27 +118,6 @@ def _cause(refusal: Refusal) -> str:
     return "limit-range" if refusal.by == "LimitRange" else "quota"
 
 
-def _bounding(app: App, namespace: str) -> Iterator[Resource]:
-    """The LimitRanges and ResourceQuotas of a namespace, of this application and of those that were read."""
-    for kind in _KINDS:
-        yield from (r for r in app.of_kind(kind, "") if r.namespace == namespace)
-    for want, found in app.evidence.items():
-        if (
-            want.kind == "peer"
-            and isinstance(found, Resource)
-            and found.kind in _KINDS
-            and found.namespace == namespace
-        ):
-            yield found
-
-
-def _of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:
-    """The states of one kind today, or after the sync."""
-    kept = (r for r in bounds if r.kind == kind)
-    states = (r.live if live else None if r.requires_pruning else r.desired or r.live for r in kept)
-    return [state for state in states if state]
-
-
 def _coming(resource: Resource, bounds: Sequence[Resource]) -> tuple[Refusal, ...]:
     """What is refused after a sync, and was not before; nothing for pods that no sync changes."""
     after = _refused(resource.desired, bounds, live=False)
@@ -152,7 +129,11 @@ def _coming(resource: Resource, bounds: Sequence[Resource]) -> tuple[Refusal, ..
 
 def _refused(obj: Object | None, bounds: Sequence[Resource], *, live: bool) -> tuple[Refusal, ...]:
     spec = pod_spec(obj)[1]
-    return refusals(spec, _of(bounds, "LimitRange", live=live), _of(bounds, "ResourceQuota", live=live)) if spec else ()
+    return (
+        refusals(spec, states_of(bounds, "LimitRange", live=live), states_of(bounds, "ResourceQuota", live=live))
+        if spec
+        else ()
+    )
 
 
 def _finding(app: App, resource: Resource, bounds: Sequence[Resource], found: tuple[Refusal, ...]) -> Finding:
@@ -211,7 +192,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     if resource is None or not resource.desired:
         return None
-    left = _refused(resource.desired, tuple(_bounding(after, resource.namespace)), live=False)
+    left = _refused(resource.desired, tuple(bounding(after, resource.namespace)), live=False)
     if left:
         return Afterwards(refused=f"the namespace would refuse the pods all the same: {left[0].says}")
     return Afterwards(live={resource.key: resource.live} if resource.live else {})
