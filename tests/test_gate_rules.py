@@ -120,6 +120,10 @@ def guarded(level: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
 
 
+def bounded(**entry: Mapping[str, str]) -> Manifest:
+    return made("LimitRange", "range", spec={"limits": [{"type": "Container", **entry}]})
+
+
 def of_version(crd: Manifest, name: str) -> Manifest:
     return {**crd, "spec": {**crd["spec"], "versions": [{**crd["spec"]["versions"][0], "name": name}]}}
 
@@ -237,13 +241,23 @@ HARMLESS = {
         }
     ),
     "an autoscaler and no replicas": Case(
-        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]}
+        {
+            "web/hpa.yaml": [SCALER],
+            "web/deployment.yaml": [without_replicas(deployment("web", resources={"requests": {"cpu": "1"}}))],
+        }
     ),
     "a served API": Case({"web/pdb.yaml": [made("PodDisruptionBudget", "p", "policy/v1", spec=BUDGET)]}),
     "an ExternalSecret with its store": Case(
         {"web/es.yaml": [external_secret("e", IN_MAIN)]},
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "pods within a LimitRange and a quota": Case(
+        {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1Gi"}})]},
+        base={
+            "admin/range.yaml": [bounded(max={"memory": "1Gi"}, default={"memory": "512Mi"})],
+            "admin/quota.yaml": [made("ResourceQuota", "compute", spec={"hard": {"limits.memory": "8Gi"}})],
+        },
     ),
     "waves and a hook in an order that works": Case(
         {
@@ -286,7 +300,9 @@ FAULTY = {
         (("sync-deadlock", "error", "web", ""),),
     ),
     "an autoscaler over replicas": Case(
-        {"web/hpa.yaml": [SCALER]}, (("autoscaler-replicas", "warning", "web", "/spec/replicas"),)
+        {"web/hpa.yaml": [SCALER]},
+        (("autoscaler-replicas", "warning", "web", "/spec/replicas"),),
+        base={"web/deployment.yaml": [deployment("web", resources={"requests": {"cpu": "1"}})]},
     ),
     "replicas under an autoscaler": Case(
         {"web/deployment.yaml": [deployment("web")]},
@@ -439,6 +455,22 @@ FAULTY = {
         {"admin/namespace.yaml": [guarded("restricted")]},
         (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
         base={"admin/namespace.yaml": [guarded("baseline")]},
+    ),
+    "pods beyond the LimitRange of another application": Case(
+        {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "4Gi"}})]},
+        (("pod-limits-refused", "error", "web", "/spec/template/spec/containers/0/resources/limits/memory"),),
+        base={"admin/range.yaml": [bounded(max={"memory": "1Gi"})]},
+    ),
+    "a quota that pods of another application do not answer": Case(
+        {"cart/quota.yaml": [made("ResourceQuota", "compute", spec={"hard": {"limits.memory": "8Gi"}})]},
+        (
+            ("pod-limits-refused", "error", "cart", ""),
+            ("pod-limits-refused", "error", "cart", "/spec/template/spec/containers/0"),
+        ),
+    ),
+    "an autoscaler on a percentage of what no container requests": Case(
+        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
+        (("hpa-metrics-unavailable", "warning", "web", "/spec/metrics/0/resource"),),
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},

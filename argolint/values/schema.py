@@ -46,6 +46,8 @@ _ONE_OF: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("V1RoleRef", "kind"): ("ClusterRole", "Role"),
     ("RbacV1Subject", "kind"): ("Group", "ServiceAccount", "User"),
 }  # fmt: skip
+_QUANTITY_FIELDS = (("V1EmptyDirVolumeSource", "sizeLimit"), ("V1ResourceFieldSelector", "divisor"))
+"""Fields of one quantity, which the types have as texts."""
 _POINTED = regex(r"([^!=]+)(!?)=(.+)")
 _DEEP = 40
 
@@ -55,9 +57,9 @@ def known(obj: Object) -> bool:
     return _root(obj) is not None
 
 
-def release() -> str:
-    """The release of Kubernetes whose types are known here, such as `1.33`: an older one has no field that they lack."""
-    return str(load(__package__, "kubernetes_types.yaml")["version"])
+def release(product: str = "kubernetes") -> str:
+    """The release of Kubernetes, or of Argo CD (`argocd`), whose types are known here, such as `1.33`: an older one has no field that they lack."""
+    return str(load(__package__, f"{product}_types.yaml")["version"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fa
             yield Fault(place, "is no field", type_, tuple(fields))
             continue
         yield from _of_type(held, fields[name][0], place, depth + 1)
+        if (type_, name) in _QUANTITY_FIELDS and held is not None and amount(held) is None:
+            yield Fault(place, "is no quantity", "quantity")
         choice = _ONE_OF.get((type_, name))
         if choice and isinstance(held, str) and held and held not in choice:  # an empty one is filled in
             yield Fault(place, f"is not one of {', '.join(choice)}", choices=choice)

@@ -5,6 +5,9 @@ there is no such metric, or a percentage needs a request that the containers do 
 
 Why it hurts: the autoscaler does nothing; under load the workload stays as it is.
 
+A sync that brings such a percentage, or a container without a request under one, is reported before it runs, where the workload is of the same application. Requests that a LimitRange
+of the namespace writes count.
+
 How to fix: install a server for the metrics API (metrics-server; an adapter for custom and external metrics), set requests, or correct the
 metric's name.
 
@@ -20,7 +23,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
+from argolint import (
+    App,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Symptom,
+    Want,
+)
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
@@ -29,7 +47,9 @@ from argolint.values import annotations_of, json_in, mapping, maps, parse_time
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
+from ._limits import bounding, states_of
 from ._meaning import facts_of
+from ._unmeasured import unmeasured
 
 _NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
@@ -48,9 +68,21 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The LimitRanges of other applications in the namespaces of autoscalers that a sync concerns."""
+    for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
+        workload = _workload(app, hpa)
+        if workload is not None and "OutOfSync" in (hpa.status, workload.status):
+            for key in fleet.of_kind(app.cluster, "", "LimitRange"):
+                if key.namespace == hpa.namespace and app.resource(key) is None:
+                    id_ = ResourceId("", "LimitRange", key.namespace, key.name, "", app.cluster)
+                    yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+
+
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each autoscaler; for late metrics a remark, if Argo CD calls the autoscaler Degraded."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
+        yield from _coming(app, fleet, hpa)
         condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
         if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
             continue
@@ -64,6 +96,41 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             yield resolved(_finding(app, hpa, condition, message), complaint)
         elif hpa.health.status == "Degraded":
             yield _late_metrics_finding(app, hpa, condition, message)
+
+
+def _workload(app: App, hpa: Resource) -> Resource | None:
+    """The workload that an autoscaler of the application scales, if it is of the application too."""
+    target = mapping(hpa.desired or hpa.live, "spec", "scaleTargetRef")
+    group = str(target.get("apiVersion") or "").rpartition("/")[0]
+    return app.find(group, str(target.get("kind")), hpa.namespace, str(target.get("name")))
+
+
+def _coming(app: App, fleet: Fleet, hpa: Resource) -> Iterator[Finding]:
+    """A finding for a percentage of what a container will not request, where that is new."""
+    workload = _workload(app, hpa)
+    if workload is None or "OutOfSync" not in (hpa.status, workload.status) or hpa.requires_pruning:
+        return
+    if any(key.namespace == hpa.namespace for key in fleet.of_kind(app.cluster, "autoscaling.k8s.io", _VPA)):
+        return  # it writes requests into the pods
+    bounds = tuple(bounding(app, hpa.namespace))
+    today = unmeasured(hpa.live, workload.live, states_of(bounds, "LimitRange", live=True))
+    known = {(one.resource, one.container) for one in today}
+    after = unmeasured(hpa.desired, workload.desired, states_of(bounds, "LimitRange", live=False))
+    new = [one for one in after if (one.resource, one.container) not in known]
+    for one in new[:1]:
+        yield Finding(
+            message=f"{hpa.id} will not scale: it takes a percentage of {one.resource}, of which {workload.id} requests none in container {one.container}.",
+            at=Location(app.ref, hpa.id, one.pointer),
+            confidence="likely",
+            evidence=tuple(
+                f"container {each.container} of {workload.id} requests no {each.resource}" for each in new[:8]
+            ),
+            related=(Related(app.ref, workload.id, role="cause"),),
+            fixes=advice(__package__, "hpa/no-request", _request_facts(str(workload.id), one.resource)),
+        )
+
+
+_VPA = "VerticalPodAutoscaler"
 
 
 def _has_failed_the_sync(app: App, hpa: Resource) -> bool:
@@ -107,6 +174,10 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
     )
 
 
+def _request_facts(workload: str, request: str) -> dict[str, str]:
+    return {"workload": workload, "request": request, "amount": "100m" if request == "cpu" else "128Mi"}
+
+
 def _follows(app: App, message: str) -> tuple[Follows, ...]:
     """The shared cause for all autoscalers of a cluster: it does not serve the metrics API."""
     if _NO_REQUEST.search(message) or not _NO_API.search(message):
@@ -123,8 +194,10 @@ def _fixes(app: App, hpa: Resource, message: str) -> tuple[Fix, ...]:
     target = mapping(hpa.live, "spec", "scaleTargetRef")
     facts = {
         **facts_of(hpa),
-        "workload": f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}",
-        "request": missing.group(1) if missing else "",
+        **_request_facts(
+            f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}",
+            missing.group(1) if missing else "",
+        ),
         "cluster": app.cluster,
     }
     if missing:
@@ -141,4 +214,6 @@ def _fixes(app: App, hpa: Resource, message: str) -> tuple[Fix, ...]:
     return advice(__package__, f"hpa/{topic}", facts)
 
 
-RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, options=Patience, rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads, options=Patience, rank=Rank.CAUSE
+)

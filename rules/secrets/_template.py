@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from argolint import Edit, Fix, Json, Object, Resource
+from argolint.relations.operator_version import OperatorVersion
 from argolint.values import dig, items, join_pointer, mapping
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
+from ._go_template import faults
 
 _FIELD = regex(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
 _PLAIN = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -110,17 +112,28 @@ def uses_nothing(manifest: Object | None) -> bool:
     if not writes or not (items(manifest, "spec", "data") or items(manifest, "spec", "dataFrom")):
         return False
     texts = [*_template_texts(manifest, _TEMPLATE)]
-    return not unclosed_templates(manifest) and not any(
+    return not unparsed_templates(manifest, OperatorVersion()) and not any(
         sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$"
     )
 
 
-def unclosed_templates(manifest: Object | None) -> tuple[str, ...]:
-    """Pointers of templates in which an action is opened and never closed: Go refuses them."""
+@dataclass(frozen=True)
+class Unparsed:
+    """A template that Go refuses before it runs it: where, why as the end of "its template ...", and what mends it."""
+
+    pointer: str
+    says: str
+    mends: str
+
+
+def unparsed_templates(manifest: Object | None, version: OperatorVersion) -> tuple[Unparsed, ...]:
+    """The templates that engine v2 of this operator cannot parse; none for engine v1, which has other functions."""
+    if dig(manifest, *_TEMPLATE.split("/")[1:], "engineVersion") == "v1":
+        return ()
     return tuple(
-        at
+        Unparsed(at, fault.says, fault.mends)
         for at, text in _template_texts(manifest, _TEMPLATE)
-        if text.rpartition("{{")[2].count("}}") == 0 and "{{" in text
+        for fault in faults(text, version)
     )
 
 

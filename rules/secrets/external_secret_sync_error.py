@@ -55,7 +55,7 @@ from ._sync_error_passing import has_raced
 from ._sync_error_pointers import failed_key, failure_pointer, remote_pointer
 from ._sync_error_surroundings import predicted_diagnosis
 from ._sync_error_texts import Diagnosis, finding_sentence
-from ._template import Misread, target_misreads, template_fixes, unclosed_templates, unfetched_names
+from ._template import Misread, target_misreads, template_fixes, unfetched_names, unparsed_templates
 
 CAUSES = (
     "store-not-found",
@@ -130,7 +130,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in es.external_secrets(app):
         if resource not in failing and (misread := _new_misread(resource)):
             yield _unreadable_finding(app, resource, misread)
-        elif resource not in failing and (coming := _template_fault_finding(app, resource)) is not None:
+        elif resource not in failing and (coming := _template_fault_finding(app, fleet, resource)) is not None:
             yield coming
     if not failing:
         return
@@ -242,14 +242,16 @@ def _new_misread(resource: Resource) -> tuple[Misread, ...]:
     )
 
 
-def _template_fault_finding(app: App, resource: Resource) -> Finding | None:
+def _template_fault_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding for a template that is new in Git and cannot run; None without one. Fixes do not repeat its text, which may hold passwords."""
     if not resource.desired_known or es.creation_policy(resource.desired) == "None":
         return None
-    live_unclosed, live_names = unclosed_templates(resource.live), {o.name for o in unfetched_names(resource.live)}
-    for at in unclosed_templates(resource.desired):
-        if at not in live_unclosed:
-            return _new_template_finding(app, resource, at, "opens {{ and never closes it", "Close the action with }}")
+    version = version_of(app, fleet) if resource.mentions("{{", "desired") else OperatorVersion()
+    known = unparsed_templates(resource.live, version)
+    for template in unparsed_templates(resource.desired, version):
+        if template not in known:
+            return _new_template_finding(app, resource, template.pointer, template.says, template.mends)
+    live_names = {one.name for one in unfetched_names(resource.live)}
     for one in unfetched_names(resource.desired):
         if one.name not in live_names:
             fault = f"asks for .{one.name}, which no entry of spec.data fetches"

@@ -389,6 +389,10 @@ _FORMS: Mapping[str, Callable[[Json], str]] = {
     "count or part": _count_or_part,
     "absolute path": _matches("/.*|", "must be an absolute path"),
     "relative path": _matches(r"(?!/|\.\./).*", "must be a relative path, without '..'"),
+    "https address": _matches(
+        "https://[^/?#]+.*", "'https' is the only allowed URL scheme; desired format: https://host[/path]"
+    ),
+    "common name": _matches("(?s:.*)", "", 64),
     "path segment": _matches("[^/]*", "may not contain '/'"),
     "domain-prefixed path": _matches("[^/]+/.+|", 'must be a domain-prefixed path (such as "acme.io/foo")'),
     "ip": _address(ipaddress.ip_address, "must be a valid IP address"),

@@ -21,6 +21,7 @@ from ..shared.fields import is_answered
 from ._failures import failures
 from ._field_checks import Refused, field_refusals, invalid, path_of, shown, unsupported
 from ._neighbour_checks import neighbour_refusals
+from ._operator_checks import webhook_refusals
 
 _MOST = 5
 """Most refusals of one object in a message: the API server names all, a reader needs the first."""
@@ -102,6 +103,7 @@ def _refused_custom(app: App, obj: Object) -> Iterator[Refused]:
     found = next(definitions(app, group, kind), None)
     schema = schema_in(found.desired or found.live, version) if found else None
     yield from field_refusals(obj)
+    yield from webhook_refusals(obj)
     yield from islice(_misfits(obj.get("spec"), dig(schema, "properties", "spec"), "/spec"), 20)
 
 

@@ -119,7 +119,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in () if has_paths else app.resources:
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
         if is_known and resource.status == "OutOfSync" and _is_validated(app, resource):
-            whole = _is_builtin(resource.group) and _has_all_fields(fleet.kubernetes_version(app.cluster))
+            whole = _has_all_fields(app, fleet, resource)
             yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource, whole=whole))
 
 
@@ -254,10 +254,12 @@ def _is_validated(app: App, resource: Resource) -> bool:
     return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
 
 
-def _has_all_fields(version: str) -> bool:
-    """Whether the known types have every field of this release of Kubernetes."""
-    runs = parse_version(version)
-    return runs is not None and runs[:2] <= (parse_version(release()) or ())
+def _has_all_fields(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the known types have every field of this release of Kubernetes; for Argo CD's own kinds, of this Argo CD."""
+    of_kubernetes = _is_builtin(resource.group)
+    runs = parse_version(fleet.kubernetes_version(app.cluster) if of_kubernetes else fleet.version)
+    known = parse_version(release("kubernetes" if of_kubernetes else "argocd"))
+    return runs is not None and known is not None and runs[:2] <= known[:2]
 
 
 def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:

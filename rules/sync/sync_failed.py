@@ -43,6 +43,7 @@ from argolint.messages import in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import get
+from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
@@ -100,9 +101,17 @@ def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
             at=Location(app.ref, resource.id, first.pointer),
             cause=cause,
             confidence="likely",
-            evidence=(f"the API server's validation says: {excerpt(message, 600)}",),
+            evidence=(f"{_who_says(resource)}: {excerpt(message, 600)}",),
             fixes=refusal_fixes(app, Failed(resource.id, message, rule, cause)),
         )
+
+
+def _who_says(resource: Resource) -> str:
+    return (
+        "its definition or its operator's webhook says"
+        if is_custom(resource.group)
+        else "the API server's validation says"
+    )
 
 
 _REASON = 80
