@@ -198,7 +198,7 @@ def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     facts = _meaning.facts_of(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "reason", "what", "sort"}) == {}
     known = {f"unhealthy/{entry.advice}" for entry in catalogue().entries if entry.rule == "unhealthy"}
-    assert set(needed) == {*known, "unhealthy/no-check"}
+    assert set(needed) == {*known, "unhealthy/no-check", "unhealthy/status-unread"}
 
 
 def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:

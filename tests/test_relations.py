@@ -16,7 +16,9 @@ import yaml
 from argolint import testing
 from argolint.model import RelationKind
 from argolint.plugins import load_rules
+from argolint.relations.judged import newer_script
 from argolint.relations.names import Mention, kind_word, mentions
+from argolint.relations.polarity import polarity, reports_fault
 from argolint.relations.spec import choices
 
 SHAPES = sorted((Path(__file__).parent / "relations").glob("*.yaml"))
@@ -206,3 +208,48 @@ def test_resolving_takes_steps_in_proportion_to_names_and_objects(tmp_path: Path
     assert _steps_of(tmp_path / "objects.yaml", _sentence_and_objects(400, 50)) < 5 * small
     assert _steps_of(tmp_path / "names.yaml", _sentence_and_objects(100, 200)) < 5 * small
     assert _steps_of(tmp_path / "both.yaml", _sentence_and_objects(100, 1_000)) < 10 * small
+
+
+@pytest.mark.parametrize(
+    ("kind", "good"),
+    [
+        *[
+            (kind, True)
+            for kind in ("Ready", "KafkaReady", "FolderSynchronized", "ResolvedRefs", "kafka.example.org/Bound")
+        ],
+        *[(kind, False) for kind in ("Stalled", "FolderUIDMismatch", "NoMatchingPier", "InvalidSpec", "DiskPressure")],
+        *[(kind, None) for kind in ("Progressing", "Active", "Fallback", "LiveMigratable", "RestartRequired", "")],
+    ],
+)
+def test_polarity_of_a_type(kind: str, good: bool | None) -> None:
+    """None where the name of the type does not say whether True is good news."""
+    assert polarity(kind) is good
+
+
+@pytest.mark.parametrize(
+    ("condition", "fault"),
+    [
+        (("FolderUIDMismatch", "False", "ConsistentUID", "no mismatch"), False),
+        (("FolderUIDMismatch", "True", "UIDMismatch", "another UID"), True),
+        (("Active", "False", "ScalerNotActive", "Scaling is not performed because triggers are not active"), False),
+        (
+            ("ScalingActive", "False", "FailedGetResourceMetric", "the HPA was unable to compute the replica count"),
+            True,
+        ),
+        (("Fallback", "False", "NoFallbackFound", "No fallbacks are active on this scaled object"), False),
+        (("LiveMigratable", "False", "DisksNotLiveMigratable", "cannot migrate VMI"), False),
+        (("Progressing", "False", "AsExpected", "no errors found"), False),
+    ],
+)
+def test_a_condition_is_bad_news_by_evidence_only(condition: tuple[str, str, str, str], fault: bool) -> None:
+    """A type whose False is good reports none as False; one that does not say needs words of a fault."""
+    assert reports_fault(dict(zip(("type", "status", "reason", "message"), condition, strict=True))) is fault
+
+
+@pytest.mark.parametrize(
+    ("version", "newer"),
+    [("v2.7.3", "2.7.15"), ("v2.8.0", "2.8.5"), ("v2.7.15", ""), ("v3.5.1", ""), ("unknown", ""), ("v2.4.0", "")],
+)
+def test_the_release_that_changed_a_health_script(version: str, newer: str) -> None:
+    """The next release whose script is new; none where the running one is the newest, or the version is unknown."""
+    assert newer_script(version, "flink.apache.org", "FlinkDeployment") == newer

@@ -193,6 +193,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "../argolint/relations/health_scripts.yaml": {
+        "type": "object",
+        "propertyNames": {"pattern": r"^[a-z0-9.*-]+/[A-Za-z*]+$"},
+        "additionalProperties": {
+            "type": "object",
+            "propertyNames": {"pattern": r"^\d+\.\d+\.\d+$"},
+            "additionalProperties": {"type": "integer", "minimum": 1},
+        },
+    },
     "sync/derived_kinds.yaml": {
         "type": "array",
         "items": {
@@ -277,6 +286,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
     files = {f"{p.parent.name}/{p.name}" for f in ("sync", "health", "shared") for p in (RULES / f).glob("*.yaml")}
     assert files - {"shared/charts.yaml", "health/traffic.yaml"} == set(SCHEMAS) - {
+        "../argolint/relations/health_scripts.yaml",
         "../argolint/relations/makers.yaml",
         "ownership/advice.yaml",
         "secrets/advice.yaml",

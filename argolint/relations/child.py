@@ -1,4 +1,4 @@
-"""said-by-child and contradicts: compares the conditions of an object and of its children with Argo CD's health."""
+"""said-by-child and contradicts: what the children of an object say, and what its controller does not find although it is there."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from argolint.model import Object, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned_objects
+from argolint.relations.polarity import FINE_STATES, reports_fault
 from argolint.values import dig, leaves, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
@@ -36,11 +37,6 @@ _SILENT = frozenset(
     }
 )
 """Kinds without conditions; pods have their own rules."""
-_BAD_WHEN_TRUE = (
-    *("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure"),
-    *("Stopped", "Paused", "Suspended", "Terminating"),
-)
-_WELL = ("Ready", "Available", "Healthy", "Synced", "Programmed", "Succeeded", "Established", "Reconciled")
 
 
 def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
@@ -167,24 +163,6 @@ def _warned(app: App, child: Node) -> str:
 
 _STATED = ("message", "reason", "errorMessage", "failureMessage", "lastError", "error")
 _STATES = ("state", "phase", "status")
-_FINE = frozenset(
-    {
-        "valid",
-        "ready",
-        "running",
-        "succeeded",
-        "success",
-        "successful",
-        "active",
-        "available",
-        "bound",
-        "healthy",
-        "complete",
-        "completed",
-        "synced",
-        "true",
-    }
-)
 
 
 def _child_message(live: Object | None) -> tuple[str, str]:
@@ -197,7 +175,7 @@ def _child_message(live: Object | None) -> tuple[str, str]:
                 " :", ":"
             )
     state = next((s for field in _STATES if (s := text_at(live, "status", field))), "")
-    for field in _STATED if state.lower() not in _FINE else ():
+    for field in _STATED if state.lower() not in FINE_STATES else ():
         message = text_at(live, "status", field)
         if len(message) >= _SHORTEST and " " in message:
             return message, f"status.{field}{f' ({state})' if state else ''}: {message}"
@@ -212,93 +190,6 @@ def _live_child(complaint: Complaint, child: Node) -> Object | None:
     managed = complaint.app.resource(child.id.key)
     found: Object | None = managed.live if managed else None
     return found or complaint.app.evidence.get(Want("live", child.id))
-
-
-def reports_fault(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
-    """True for a condition that reports a fault: one of the `bad` states, or True for the types that mean failure.
-
-    One of severity Info does not count for its object (knative.dev/pkg/apis).
-    """
-    status, kind = text_at(condition, "status"), text_at(condition, "type")
-    if text_at(condition, "severity") == "Info":
-        return False
-    return status == "True" if kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid") else status in bad
-
-
-def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
-    """All conditions of the object report success for the current generation, but Argo CD's health check does not."""
-    app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ else None
-    if resource is None or id_ is None or resource.live is None:
-        return
-    live, health = resource.live, resource.health
-    shown = health.status in ("Progressing", "Degraded")
-    conditions = maps(live, "status", "conditions")
-    if id_.group == "apps" and shown and is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
-        facts = {"app": str(app.ref)}
-        yield Explained(
-            "contradicts",
-            app.ref,
-            id_,
-            f"{id_} is rolled out completely, but Argo CD still shows it as {health.status}: it judges an old state.",
-            evidence=(
-                f"status: {excerpt(str(dict(mapping(live, 'status'))), 300)}",
-                f"Argo CD: {excerpt(health.message, 200)}",
-            ),
-            fixes=advice(__package__, "contradicts/stale", facts, id_),
-            likely=True,
-        )
-        return
-    if "." not in id_.group or id_.group == "apps":
-        return
-    ready = next((c for c in conditions if c.get("type") in _WELL[:3] and c.get("status") == "True"), None)
-    lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
-    if ready is None or health.status not in ("Progressing", "Degraded") or any(reports_fault(c) for c in conditions):
-        return
-    if any(_is_under_way(c) or (c is not ready and _is_shown_message(health.message, c)) for c in conditions):
-        return  # the object itself reports what Argo CD shows
-    if lags and dig(live, "status", "observedGeneration") is not None:
-        return
-    seen = ready.get("observedGeneration")
-    if seen is not None and seen != dig(live, "metadata", "generation"):
-        return  # it is about an earlier generation
-    group = f"{id_.group}_"
-    facts = {
-        "object": str(id_),
-        "kind": id_.kind,
-        "customization": f"resource.customizations.health.{group}{id_.kind}",
-        "type": text_at(ready, "type"),
-    }
-    yield Explained(
-        "contradicts",
-        app.ref,
-        id_,
-        f"{id_} says {facts['type']}=True, but Argo CD shows it as {health.status}: the health check is wrong, not the object.",
-        evidence=(
-            f"condition {facts['type']}=True {text_at(ready, 'reason')}: {excerpt(text_at(ready, 'message'), 200)}".rstrip(
-                ": "
-            ),
-            f"Argo CD: {health.status} {excerpt(health.message, 200)}".rstrip(),
-        ),
-        fixes=advice(__package__, "contradicts/health", facts, id_),
-        likely=True,
-    )
-
-
-_UNDER_WAY = regex(
-    r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
-)
-
-
-def _is_under_way(condition: Object) -> bool:
-    """True for a condition that says that its controller is working."""
-    return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
-
-
-def _is_shown_message(shown: str, condition: Object) -> bool:
-    """True if Argo CD's message is the condition's message."""
-    message = text_at(condition, "message")
-    return bool(message) and message.strip() in shown
 
 
 _NOT_FOUND = regex(

@@ -16,6 +16,7 @@ class Explained:
     evidence       what was seen, one line each
     fixes          fixes, the root cause first
     pointer        the decisive field of the complaining object, if any
+    cause          what the relation shows to be the cause; empty if that of the finding holds
     """
 
     kind: RelationKind
@@ -27,3 +28,4 @@ class Explained:
     follows: tuple[Follows, ...] = ()
     pointer: str = ""
     likely: bool = False
+    cause: str = ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 
 from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
 from argolint.relations.child import (
     child_condition,
-    contradicted_health,
     full_volume,
     present_object,
     wanted_of_children,
@@ -26,6 +25,7 @@ from argolint.relations.ill import (
     unanswered_service,
     wanted_of_peers,
 )
+from argolint.relations.judged import contradicted_health
 from argolint.relations.later import later_object
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import maker_of_kind
@@ -90,10 +90,10 @@ def related_wants(complaint: Complaint) -> Iterator[Want]:
     yield from wanted_of_peers(complaint)
 
 
-def resolved(finding: Finding, complaint: Complaint) -> Finding:
+def resolved(finding: Finding, complaint: Complaint, causes: Container[str] = ()) -> Finding:
     """The finding as the relation explains it; unchanged if none decides.
 
-    Its own sentence becomes evidence, and its own fixes are dropped: they assume another cause.
+    Its own sentence becomes evidence, and its own fixes are dropped: they assume another cause. `causes`: the words of its rule that a relation may give.
     """
     explained = relation_of(complaint)
     if explained is None:
@@ -104,6 +104,7 @@ def resolved(finding: Finding, complaint: Complaint) -> Finding:
         message=explained.message,
         at=replace(finding.at, pointer=explained.pointer or finding.at.pointer),
         confidence="likely" if explained.likely else finding.confidence,
+        cause=explained.cause if explained.cause in causes else finding.cause,
         evidence=(*explained.evidence, excerpt(finding.message, 600), *finding.evidence),
         fixes=explained.fixes,
         related=(related, *(r for r in finding.related if (r.app, r.resource) != (related.app, related.resource))),

@@ -8,7 +8,7 @@ from argolint import Fix, Resource, ResourceId
 from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, number_at, text_at
+from argolint.values import mapping, maps, number_at, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -34,11 +34,13 @@ def of_reason(resource: Resource, reason: str, pod: str = "", job: ResourceId | 
     own = known is not None and (bool(known.when.kinds) or known.cause == "controller")
     if not own and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
         return fixes
-    if _silent(resource) and (found is None or found.entry.knows != "cause"):
+    if is_silent(resource) and (found is None or found.entry.knows != "cause"):
         found = None  # no controller has written a message: the text of Argo CD's check shows no cause
     elif found is None:
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
+    if name == "no-status" and not is_silent(resource):
+        name = "status-unread"
     named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
     if name in _OF_NAMES and not _is_name(words.get("what") or ""):
         named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
@@ -76,11 +78,11 @@ def _bare(word: str) -> str:
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
 
 
-def _silent(resource: Resource) -> bool:
-    """Whether the controller of a custom resource has written no condition, so that a health check has nothing to wait for."""
-    sentence = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
+def is_silent(resource: Resource) -> bool:
+    """Whether the controller of a custom resource has written no status, so that a health check has nothing to wait for."""
+    written = any(value for key, value in mapping(resource.live, "status").items() if key != "observedGeneration")
     return (
-        resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not sentence
+        resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not written
     )
 
 

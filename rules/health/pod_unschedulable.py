@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.child import reports_fault
 from argolint.relations.makers import maker_of
+from argolint.relations.polarity import reports_fault
 from argolint.values import age_text, enumerated, maps, text_at
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex

@@ -46,15 +46,16 @@ from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.child import is_rolled_out, reports_fault
-from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
+from argolint.relations.child import is_rolled_out
+from argolint.relations.polarity import may_report_fault, reports_fault
+from argolint.values import age_text, dig, enumerated, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, troubles, unwell_below, wanted_events
-from ._meaning import facts_of, meaning, of_kind, of_reason
+from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason
 from ._policies import policy_against_operator
 from ._unseen import failed_condition, is_current
 
@@ -246,7 +247,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     )
     if (policy := _closing_policy(app, fleet, resource, finding.cause)) is not None:
         return _shut_out(finding, app, resource, policy)
-    return _by_child(resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))))
+    complaint = _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))
+    return _by_child(resolved(finding, complaint, ("health-check",)))
 
 
 def _closing_policy(app: App, fleet: Fleet, resource: Resource, cause: str | None) -> Resource | None:
@@ -284,9 +286,7 @@ def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...
 
 def _own_messages(resource: Resource) -> tuple[str, ...]:
     """The messages of Argo CD and of the object's own conditions, without Events."""
-    conditions = [
-        c for c in (*_part_conditions(resource), *items(resource.live, "status", "conditions")) if _reports_fault(c)
-    ]
+    conditions = _fault_conditions(resource)
     return (resource.health.message, *map(_condition_text, conditions))
 
 
@@ -318,6 +318,8 @@ def _cause(resource: Resource, reason: str) -> str:
     if field_errors(reason):
         return "field"
     found = meaning(resource, reason)
+    if is_silent(resource) and (found is None or found.entry.knows != "cause"):
+        return "waits"
     return found.entry.cause if found else "unknown"
 
 
@@ -354,9 +356,7 @@ def _status_faults(resource: Resource, sentence: list[str]) -> list[str]:
     A condition of an earlier spec, one that only reports a consequence, and an unknown Event come last. Among equally specific ones, conditions go before
     Events, and the newest transition goes first.
     """
-    conditions = [
-        c for c in (*_part_conditions(resource), *items(resource.live, "status", "conditions")) if _reports_fault(c)
-    ]
+    conditions = _fault_conditions(resource)
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_condition_order(resource, c), _condition_text(c)) for c in conditions]
     if (own := _status_message(resource)) and not any(own in text for _, text in ranked):
@@ -436,11 +436,17 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 """A sentence with no more information than the type of its condition."""
 
 
-def _reports_fault(condition: object) -> bool:
-    """Whether a condition reports a fault, or that its state is not known, and has words for it."""
-    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
-        return False
-    return reports_fault(condition, ("False", "Unknown"))
+def _fault_conditions(resource: Resource) -> list[Object]:
+    """The conditions with words that report a fault, or that a state is not known; without one, and if Degraded, those that may report one."""
+    conditions: list[Object] = [
+        c
+        for c in (*_part_conditions(resource), *maps(resource.live, "status", "conditions"))
+        if c.get("message") or c.get("reason")
+    ]
+    faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
+    if faults or resource.health.status != "Degraded":
+        return faults
+    return [c for c in conditions if may_report_fault(c)]
 
 
 def _condition_text(condition: Object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Follows, Location, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Symptom
 from argolint.edits import consequences
 from argolint.messages import telling
 from argolint.values.patterns import regex
@@ -15,7 +15,7 @@ from ._sync_error_texts import cleaned_text
 _WEBHOOK = regex(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
-def own_webhook_findings(app: App) -> Iterator[Finding]:
+def own_webhook_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
     """One finding for a sync that the webhook blocked, or for a comparison that the conversion stops."""
     for condition in app.conditions:
         if condition.is_error and (asked := _CONVERSION.search(condition.message)):
@@ -36,7 +36,7 @@ def own_webhook_findings(app: App) -> Iterator[Finding]:
         message=f"Syncs of application {app.name} fail because the webhook of External Secrets cannot be called{_reason_text(found['why'])}.",
         at=Location(app.ref),
         evidence=(f"operation {operation.phase}: {cleaned_text(found.group())}",),
-        fixes=tuple(_webhook_fixes(found["why"])),
+        fixes=tuple(_webhook_fixes(app, fleet, found["why"])),
         explains=tuple(consequences.consequences(app)),
     )
 
@@ -71,10 +71,11 @@ def _conversion_finding(app: App, found: re.Match[str], fact: str, claims: tuple
 
 _ANOTHER_VERSION = regex(r"the server could not find the requested resource")
 _CERTIFICATE = regex(r"x509: ")
-_WEBHOOKS = "kubectl get validatingwebhookconfigurations externalsecret-validate secretstore-validate"
+_CONFIGURATIONS = ("externalsecret-validate", "secretstore-validate")
+_WEBHOOKS = f"kubectl get validatingwebhookconfigurations {' '.join(_CONFIGURATIONS)}"
 
 
-def _webhook_fixes(why: str) -> Iterator[Fix]:
+def _webhook_fixes(app: App, fleet: Fleet, why: str) -> Iterator[Fix]:
     """Fixes by the call's error: another version's path, the certificate, or no answer (issues 4814, 2544, 956)."""
     if _ANOTHER_VERSION.search(why):
         path = "-o jsonpath='{.items[*].webhooks[*].clientConfig.service.path}'"
@@ -99,20 +100,39 @@ def _webhook_fixes(why: str) -> Iterator[Fix]:
         caveat = "with webhook.certManager.enabled cert-manager issues it: look at its Certificate instead"
         yield Fix(title, "operator", "Secret external-secrets-webhook", Edit("command", "\n".join(steps)), caveat)
     reach = f"{_WEBHOOKS}\nkubectl get pods -A -l app.kubernetes.io/name=external-secrets-webhook"
+    if not _GONE.search(why):
+        yield Fix(
+            "Let the API server reach the webhook: its pods, its certificate, the firewall to port 10250",
+            "operator",
+            "Deployment external-secrets-webhook",
+            Edit("command", reach),
+            "a private GKE or EKS cluster needs a rule for the control plane",
+        )
+        return
     yield Fix(
-        "Let the API server reach the webhook: its pods, its certificate, the firewall to port 10250",
+        "Bring back the Service of the webhook: sync or install External Secrets as a whole",
         "operator",
-        "Deployment external-secrets-webhook",
-        Edit("command", reach),
-        "a private GKE or EKS cluster needs a rule for the control plane",
+        "application of External Secrets",
+        Edit("command", f"{reach}\nkubectl get services -A -l app.kubernetes.io/name=external-secrets-webhook"),
     )
-    yield Fix(
-        "Delete the webhook configuration that an operator left behind",
-        "live",
-        "ValidatingWebhookConfiguration",
-        Edit("command", "kubectl delete validatingwebhookconfigurations externalsecret-validate secretstore-validate"),
-        "only when no External Secrets Operator is installed any more",
-    )
+    if not _is_managed(app, fleet):
+        yield Fix(
+            "Delete the webhook configuration that an operator left behind",
+            "live",
+            "ValidatingWebhookConfiguration",
+            Edit("command", f"kubectl delete validatingwebhookconfigurations {' '.join(_CONFIGURATIONS)}"),
+            "only when no External Secrets Operator is installed any more",
+        )
+
+
+_GONE = regex(r'service "[^"]{1,253}" not found|namespaces? "[^"]{1,253}" not found')
+"""The API server's words where the Service of a webhook is not there; one without an answer is."""
+
+
+def _is_managed(app: App, fleet: Fleet) -> bool:
+    """Whether an Application of this cluster brings the webhook configurations, so that the operator is meant to be there."""
+    kept = fleet.of_kind(app.cluster, "admissionregistration.k8s.io", "ValidatingWebhookConfiguration")
+    return any(key.name in _CONFIGURATIONS for key in kept)
 
 
 def _reason_text(text: str) -> str:

@@ -44,7 +44,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Findings for the bugs with a matching version and symptom."""
-    yield from own_webhook_findings(app)
+    yield from own_webhook_findings(app, fleet)
     found = tuple(_operator_objects(app))
     if not found:
         return

@@ -71,7 +71,9 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "repository": pointer_of_source(app, condition.message) + "/repoURL",
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
-    subject = f"Application {app.ref} cannot sync"
+    going = "is being deleted with a spec that Argo CD refuses" if app.deleting else "cannot sync"
+    subject = f"Application {app.ref} {going}"
+    matters = not app.deleting or cause in _OF_DELETION
     denying = _denying_entry(app, fleet) if cause == "destination" else ""
     fact = (
         f"project {app.ref.project} takes its destination back by {denying}"
@@ -81,9 +83,17 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     return Finding(
         message=in_passing(f"{subject}: {fact}", condition.message) if fact else quoting(subject, condition.message),
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
+        severity="error" if matters else "info",
         cause="source" if rendering else cause,
-        evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),
-        fixes=rendering.fixes if rendering else tuple(_fixes(app, fleet, cause, condition.message)),
+        evidence=(
+            f"condition InvalidSpecError: {excerpt(condition.message, 600)}",
+            *(_LEFT if app.deleting and cause == "destination" else ()),
+        ),
+        fixes=()
+        if not matters
+        else rendering.fixes
+        if rendering
+        else tuple(_fixes(app, fleet, cause, condition.message)),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -92,6 +102,11 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             Symptom.condition("SyncError"),
         ),
     )
+
+
+_OF_DELETION = frozenset({"destination", "project"})
+"""What a deletion needs of the spec: it reads the project, and deletes only objects that this permits (controller/appcontroller.go)."""
+_LEFT = ("a deletion leaves objects that the project does not permit, and ends without them",)
 
 
 def _rendering_fault(app: App, fleet: Fleet, message: str) -> ComparisonFault | None:

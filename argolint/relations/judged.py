@@ -1,0 +1,189 @@
+"""contradicts: the status of an object says that it is well, and Argo CD's health check does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from argolint.application.resource import Resource
+from argolint.edits.advice import advice
+from argolint.model import Object
+from argolint.redaction import excerpt
+from argolint.relations.child import is_rolled_out
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.relations.polarity import FINE_STATES, reports_fault, reports_success
+from argolint.relations.waits import has_own_check
+from argolint.values import dig, mapping, maps, number_at, parse_version, text_at
+from argolint.values.knowledge import load
+from argolint.values.patterns import regex
+
+_WHOLE = ("Ready", "Available", "Healthy")
+"""Types by which a controller reports on the whole object."""
+
+
+def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
+    """The status reports success for the current generation, but Argo CD's health check does not."""
+    app, id_ = complaint.app, complaint.id
+    resource = app.resource(id_.key) if id_ else None
+    if (
+        resource is None
+        or id_ is None
+        or resource.live is None
+        or resource.health.status not in ("Progressing", "Degraded")
+    ):
+        return
+    live = resource.live
+    conditions = maps(live, "status", "conditions")
+    if id_.group == "apps":
+        if is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
+            yield _stale(complaint, resource)
+        return
+    if "." not in id_.group or _is_of_earlier_spec(live) or any(reports_fault(c) for c in conditions):
+        return
+    if any(
+        _is_under_way(c) or (not reports_success(c) and _is_shown_message(resource.health.message, c))
+        for c in conditions
+    ):
+        return  # the object itself reports what Argo CD shows
+    if conditions:
+        ready = _success(resource, conditions)
+        seen = ready.get("observedGeneration") if ready else None
+        if ready is not None and seen in (None, dig(live, "metadata", "generation")):
+            yield _contradicted_by_condition(complaint, resource, ready)
+    elif resource.health.status == "Progressing":
+        states = _states(mapping(live, "status"))
+        if states and all(value.lower() in FINE_STATES for value in states.values()):
+            yield _contradicted_by_state(complaint, resource, states)
+
+
+def _stale(complaint: Complaint, resource: Resource) -> Explained:
+    health = resource.health
+    return Explained(
+        "contradicts",
+        complaint.app.ref,
+        resource.id,
+        f"{resource.id} is rolled out completely, but Argo CD still shows it as {health.status}: it judges an old state.",
+        evidence=(
+            f"status: {excerpt(str(dict(mapping(resource.live, 'status'))), 300)}",
+            f"Argo CD: {excerpt(health.message, 200)}",
+        ),
+        fixes=advice(__package__, "contradicts/stale", {"app": str(complaint.app.ref)}, resource.id),
+        likely=True,
+    )
+
+
+def _is_of_earlier_spec(live: Object) -> bool:
+    """Whether the status says that it is about an earlier spec."""
+    seen = dig(live, "status", "observedGeneration")
+    return seen is not None and number_at(live, "status", "observedGeneration") < number_at(
+        live, "metadata", "generation"
+    )
+
+
+def _success(resource: Resource, conditions: Sequence[Object]) -> Object | None:
+    """The condition by which its controller says that the whole object is well. Of a Degraded one, the first of several that all report success.
+
+    A Progressing object may have reported success of its first steps only.
+    """
+    whole = next((c for c in conditions if c.get("type") in _WHOLE and c.get("status") == "True"), None)
+    if whole is not None or resource.health.status != "Degraded" or not all(reports_success(c) for c in conditions):
+        return whole
+    return next((c for c in conditions if c.get("status") == "True"), None)
+
+
+def _contradicted_by_condition(complaint: Complaint, resource: Resource, ready: Object) -> Explained:
+    says = f"{text_at(ready, 'type')}=True"
+    seen = f"condition {says} {text_at(ready, 'reason')}: {excerpt(text_at(ready, 'message'), 200)}".rstrip(": ")
+    facts = {"type": text_at(ready, "type"), "path": "", "state": ""}
+    return _contradicted(complaint, resource, says, seen, facts)
+
+
+_STATE = regex(r"(?:[a-z]P|^p)hase$|(?:[a-z]S|^s)tate$|(?:[a-z]H|^h)ealth$|(?:[a-z]S|^s)tatus$")
+
+
+def _states(status: Object) -> Mapping[str, str]:
+    """The states that a status without conditions has at its top and one level below, by their path; the most telling one first."""
+    nested = {f"{outer}.{key}": value for outer, part in status.items() for key, value in mapping(part).items()}
+    found = {
+        path: value
+        for path, value in {**status, **nested}.items()
+        if isinstance(value, str) and value and len(value) < 40 and _STATE.search(path.rpartition(".")[2])
+    }
+    ranks = ("phase", "state", "health", "status")
+    return dict(sorted(found.items(), key=lambda pair: (pair[0].count("."), _rank(pair[0], ranks), pair[0])))
+
+
+def _rank(path: str, ranks: Sequence[str]) -> int:
+    return next(n for n, word in enumerate(ranks) if path.lower().endswith(word))
+
+
+def _contradicted_by_state(complaint: Complaint, resource: Resource, states: Mapping[str, str]) -> Explained:
+    path, state = next(iter(states.items()))
+    says = f"{path} {excerpt(state, 40)}"
+    seen = "status: " + ", ".join(f"{at} is {excerpt(value, 40)}" for at, value in list(states.items())[:6])
+    plain = bool(_PLAIN.fullmatch(state) and _PLAIN.fullmatch(path))
+    facts = {"type": "", "path": path if plain else "", "state": state if plain else ""}
+    return _contradicted(complaint, resource, says, seen, facts)
+
+
+_PLAIN = regex(r"\w+(?:\.\w+)?", re.ASCII)
+"""A path or a state that needs no escape in a health check."""
+
+
+def _contradicted(
+    complaint: Complaint, resource: Resource, says: str, seen: str, facts: Mapping[str, str]
+) -> Explained:
+    fleet, health, id_ = complaint.fleet, resource.health, resource.id
+    outer, _, _ = facts["path"].rpartition(".")
+    own = fleet.derive(has_own_check, id_.group, id_.kind)
+    given = {
+        **facts,
+        "object": str(id_),
+        "kind": id_.kind,
+        "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
+        "guard": f"obj.status ~= nil and obj.status.{outer} ~= nil" if outer else "obj.status ~= nil",
+        "newer": "" if own else newer_script(fleet.version, id_.group, id_.kind),
+        "version": fleet.version,
+    }
+    return Explained(
+        "contradicts",
+        complaint.app.ref,
+        id_,
+        f"{id_} says {says}, but Argo CD shows it as {health.status}: the health check is wrong, not the object.",
+        evidence=(seen, f"Argo CD: {health.status} {excerpt(health.message, 200)}".rstrip()),
+        fixes=advice(__package__, "contradicts/health", given, id_),
+        likely=True,
+        cause="health-check",
+    )
+
+
+def newer_script(server: str, group: str, kind: str) -> str:
+    """The first release of Argo CD after the server's whose health script of the kind is another one, such as `3.1.8`; empty if none is known."""
+    name = f"{group}/{kind}"
+    points: Mapping[str, int] = next(
+        (p for key, p in load(__package__, "health_scripts.yaml").items() if fnmatchcase(name, key)), {}
+    )
+    running = parse_version(server)
+    if running is None:
+        return ""
+    by_version = sorted((version, number, text) for text, number in points.items() if (version := parse_version(text)))
+    now = max((point for point in by_version if point[0] <= running), default=None)
+    return next((text for version, number, text in by_version if now and version > running and number > now[1]), "")
+
+
+_UNDER_WAY = regex(
+    r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
+)
+
+
+def _is_under_way(condition: Object) -> bool:
+    """True for a condition that says that its controller is working."""
+    return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
+
+
+def _is_shown_message(shown: str, condition: Object) -> bool:
+    """True if Argo CD's message is the condition's message."""
+    message = text_at(condition, "message")
+    return bool(message) and message.strip() in shown
