@@ -399,13 +399,14 @@ def test_values_of_another_repository_are_found_by_their_ref(tmp_path: Path) -> 
     assert arranged.outcomes[0].notes == ("values/web.yaml is also read by twin",)
 
 
-def own_values(tmp_path: Path, *lines: str, **options: Any) -> str:
+def own_values(tmp_path: Path, *lines: str, where: str = "", **options: Any) -> str:
     """What becomes of an Application with these lines under `helm:`, on which the server agrees."""
     start = APPLICATION.replace(
         "path: web\n", "path: chart\n    helm:\n" + "".join(f"      {line}\n" for line in lines)
     )
     root = repository(tmp_path, {**CHART, "apps.yaml": start})
-    text = only(placed(root, finding(fragment("image:\n  tag: '2'\n", "helm-values")), apps=helm(**options)))
+    edit = fragment("image:\n  tag: '2'\n", "helm-values", where=where)
+    text = only(placed(root, finding(edit), apps=helm(**options)))
     before = start.partition("path: chart\n")[0]
     assert text.startswith(before)
     return text.removeprefix(before + "path: chart\n").partition("  destination")[0]
@@ -428,6 +429,9 @@ def test_a_value_that_the_application_sets_itself_is_changed_there(tmp_path: Pat
     assert new.startswith(
         "    helm:\n      releaseName: web\n      valuesObject:\n        image:\n          tag: '2'\n"
     )
+    place = "the Application's spec.source.helm.values"  # an Argo CD before 2.8
+    old = own_values(tmp_path / "old", "releaseName: web", where=place, releaseName="web", valueFiles=[])
+    assert old.startswith("    helm:\n      releaseName: web\n      values: |\n        image:\n          tag: '2'\n")
 
 
 def test_a_parameter_beats_all_values_and_is_told(tmp_path: Path) -> None:

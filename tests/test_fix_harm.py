@@ -490,17 +490,19 @@ def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
 
 
 def test_values_go_where_the_application_keeps_its_own() -> None:
-    """A valuesObject beside `values` would replace them all."""
+    """A valuesObject would replace `values`, and the CustomResourceDefinition of an Argo CD before 2.8 drops it."""
     fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-alias.yaml")
     (app,) = fixture.data["apps"][:1]
     chart = {"chart": "shop", "path": "", "repoURL": "https://charts.example.com", "targetRevision": "1.0.0"}
-    for helm, place in (
-        ({}, "valuesObject"),
-        ({"values": "a: 1\n"}, "values"),
-        ({"valuesObject": {"a": 1}}, "valuesObject"),
+    for helm, version, place in (
+        ({}, "v3.5.1", "valuesObject"),
+        ({"values": "a: 1\n"}, "v3.5.1", "values"),
+        ({"valuesObject": {"a": 1}}, "v3.5.1", "valuesObject"),
+        ({}, "v2.8.0", "valuesObject"),
+        ({}, "v2.7.9", "values"),
     ):
         source = {**chart, "helm": helm}
-        told = fixes("nondeterministic-secret", {**app, "spec": {**app["spec"], "source": source}})
+        told = fixes("nondeterministic-secret", {**app, "spec": {**app["spec"], "source": source}}, version=version)
         assert {f"the Application's spec.source.helm.{place}"} == {f.where for f in told if f.target == "helm-values"}
 
 

@@ -41,8 +41,11 @@ def test_a_fix_that_the_server_is_too_old_for_is_for_after_its_upgrade() -> None
         for each in (fixture, old)
     ]
     assert titles == [
-        ["Let the API server compare: ServerSideDiff=true"],
-        ["After an upgrade of Argo CD to 2.10 or later: let the API server compare: ServerSideDiff=true"],
+        ["Let the API server compare: ServerSideDiff=true", "Write in Git what is filled in"],
+        [
+            "Write in Git what is filled in",
+            "After an upgrade of Argo CD to 2.10 or later: let the API server compare: ServerSideDiff=true",
+        ],
     ]
 
 

@@ -17,6 +17,7 @@ from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix
 from argolint.sources.same_application import whose
 from argolint.sources.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.values import dig, get, join_pointer, leaves, mapping, owner_references, split_pointer
+from argolint.values.knowledge import dump
 from argolint.values.kubernetes import group_of
 from argolint.values.patterns import regex
 
@@ -245,7 +246,9 @@ def _own_values_edit(choice: Choice, site: Site, values: Values) -> FileEdit:
     app = choice.finding.app
     spot, obj, raw = _own_application(app, site)
     held = get(obj, values.at)
-    if values.text is not None:
+    if values.text == "" and not held:
+        steps = _new_values(obj, values.at, dump([applied({}, _operations(choice.fix, {}))]))
+    elif values.text is not None:
         if not isinstance(held, str):
             raise Unplaced(f"the file has no text at {values.at}, as the Application has", "change it by hand")
         operations = _operations(choice.fix, documents(held)[0].data)
@@ -254,13 +257,18 @@ def _own_values_edit(choice: Choice, site: Site, values: Values) -> FileEdit:
     elif held is not MISSING:
         steps = tuple(moved_below(o, values.at) for o in _operations(choice.fix, held))
     else:
-        new = applied({}, _operations(choice.fix, {}))
-        helm = values.at.rpartition("/")[0]
-        if get(obj, helm.rpartition("/")[0]) is MISSING:
-            raise Unplaced(f"the file has no {helm.rpartition('/')[0]}, as the Application has", "change it by hand")
-        whole = {"op": "add", "path": helm, "value": {"valuesObject": new}}
-        steps = (whole if get(obj, helm) is MISSING else {"op": "add", "path": values.at, "value": new},)
+        steps = _new_values(obj, values.at, applied({}, _operations(choice.fix, {})))
     return FileEdit(spot, steps, _steps_first(choice.fix), raw)
+
+
+def _new_values(obj: Json, at: str, new: Json) -> tuple[Operation, ...]:
+    """The operation that gives the Application its first own values, and the map around them where that is missing."""
+    helm, _, field = at.rpartition("/")
+    if get(obj, helm.rpartition("/")[0]) is MISSING:
+        raise Unplaced(f"the file has no {helm.rpartition('/')[0]}, as the Application has", "change it by hand")
+    if get(obj, helm) is MISSING:
+        return ({"op": "add", "path": helm, "value": {field: new}},)
+    return ({"op": "add", "path": at, "value": new},)
 
 
 _EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[FileEdit]]] = {

@@ -44,7 +44,8 @@ def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], whe
             f"the Application's helm.parameters set {parameter}, which beats all values", "change it there by hand"
         )
     files = list(_values_files(checkouts, app, source))
-    own = _own_values(helm, "/spec/sources/" + str(number) if dig(app, "spec", "sources") else "/spec/source")
+    place = "/spec/sources/" + str(number) if dig(app, "spec", "sources") else "/spec/source"
+    own = _own_values(helm, place, as_text=where.endswith(".helm.values"))
     if not files or _holds(own.content, paths):
         return own
     last: Values | None = None
@@ -73,11 +74,12 @@ def _is_chart(checkouts: Sequence[Checkout], source: Object) -> bool:
     )
 
 
-def _own_values(helm: Object, source: str) -> Values:
-    """The Application's own values. If it has `values`, no valuesObject may be added: it would replace them."""
+def _own_values(helm: Object, source: str, *, as_text: bool) -> Values:
+    """The Application's own values. If it has `values`, no valuesObject may be added: it would replace them. `as_text`: nor does this Argo CD know one."""
     text = helm.get("values")
-    if isinstance(text, str) and text.strip() and not helm.get("valuesObject"):
-        return Values(documents(text)[0].data, at=f"{source}/helm/values", text=text)
+    written = isinstance(text, str) and text.strip()
+    if not helm.get("valuesObject") and (written or as_text):
+        return Values(documents(text)[0].data if written else None, at=f"{source}/helm/values", text=text or "")
     return Values(helm.get("valuesObject"), at=f"{source}/helm/valuesObject")
 
 

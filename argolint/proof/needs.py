@@ -32,6 +32,7 @@ def fitted_fix(
     `versions`: those of every Argo CD that the fix is for.
     """
     unknown: list[str] = []
+    fix = _at_values(fix, versions)
     for need in (*fix.needs, *_needs_of_edit(fix)):
         for have, verdict in _verdicts(need, versions, app, fleet):
             if verdict is False and need.of == "argocd" and fix.older:
@@ -43,6 +44,17 @@ def fitted_fix(
             if verdict is None:
                 unknown.append(f"needs {_NAMES[need.of]} {need.at_least} or later")
     return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), True
+
+
+def _at_values(fix: Fix, versions: Sequence[str]) -> Fix:
+    """The fix with `values` as the place of its Helm values where a release's CustomResourceDefinition would drop a valuesObject."""
+    since = dict(_features())[_AS_MAP]
+    if not fix.where.endswith(f".{_AS_MAP}") or not any(_meets_need(have, since) is False for have in versions):
+        return fix
+    return replace(fix, where=f"{fix.where.removesuffix(_AS_MAP)}values")
+
+
+_AS_MAP = "valuesObject"
 
 
 def _verdicts(

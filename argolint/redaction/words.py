@@ -119,6 +119,12 @@ _BRACED = regex(
     r"((?:ENV|env|Env)(?:\[[\"']?|\{[\"']?|\.fetch\([\"'])(?P<name>[A-Za-z_]\w{0,120})[\"']?[\]})]\s{0,4}(?:(?:\|\||\?\?)?=|\|\||\?\?|\{)\s{0,4}[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])"
 )
 """`ENV['X_PASSWORD'] ||= 'x'`, `$ENV{API_TOKEN} = 'x'`, `ENV.fetch('X_TOKEN') { 'x' }`"""
+_ELSE = regex(
+    r"((?<!\w)(?i:get|lookup)?(?i:env|config)[\w.:]{0,30}[ (]{0,4}(?P<q>\\{0,3}[\"'])(?P<name>[A-Za-z_][\w.-]{0,120})(?P=q)"
+    r"(?:\s{0,4},\s{0,4}(?:default|fallback)(?:_value|Value)?\s{0,4}[=:]|[ )]{0,4}(?:\|\s{0,4}default\b|\|\||\?\?|\?:|\bor\b|\.(?:unwrap_or|orElse|getOrElse)\()|[ ])\s{0,4}(?P<o>\\{0,3}[\"']))"
+    r"(?P<value>[^\"'\\\n]{1,400})(?=(?P=o))"
+)
+"""`env("DB_PASSWORD", default="x")`, `getenv("DB_PASSWORD") ?: "x"`, `{{ env "DB_PASSWORD" | default "x" }}`, `{{ getenv "DB_PASSWORD" "x" }}`"""
 _BINARY = regex(r"((?<!\w)(?P<name>[a-z]\w{0,120})\s{0,4},?\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
 """`{default_pass, <<"x">>}` in Erlang."""
 _REFUSED_AS = regex(
@@ -233,6 +239,10 @@ def _named_hidden(text: str, hide: Hide, *, code: bool) -> str:
     """The text with secrets masked that words in it name."""
     if "\n" in text:
         text = in_table(text, hide)
+    if any(
+        word in text for word in ("env", "ENV", "Env", "onfig")
+    ):  # before `_PAIR`, which takes the call itself for the value
+        text = _ELSE.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     text = _DIGESTED.sub(lambda found: found[1] + hide(found[2]), text)
     text = _HEADER.sub(lambda found: _header(found, hide), text)
     text = _SCHEME.sub(lambda found: _scheme(found, hide), text)

@@ -41,6 +41,18 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
     )
 
 
+def settings_key(group: str, kind: str) -> str:
+    """The key of argocd-cm for a group and kind; where a name has wildcards, which no key may, its place in the older map (util/settings)."""
+    if (group, kind) == ("*", "*"):
+        return f"{_KEYS}.ignoreDifferences.all"
+    if "*" in f"{group}{kind}":
+        return f"{_KEYS}, {f'{group}/' if group else ''}{kind}, ignoreDifferences"
+    return f"{_KEYS}.ignoreDifferences.{f'{group}_' if group else ''}{kind}"
+
+
+_KEYS = "resource.customizations"
+
+
 def own_entries(app: App) -> Iterator[IgnoreRule]:
     """The Application's own entries up to the limit; `origin` is their pointer in the Application."""
     return islice(application_rules(app.brief), _MOST_PATHS)

@@ -7,9 +7,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource
 from argolint.comparison import IgnoreRule, server_rules
 from argolint.values import at_and_above
 
-from ._ignored import removed_pointers
-
-_KEY = "resource.customizations.ignoreDifferences"
+from ._ignored import removed_pointers, settings_key
 
 
 def misnamed_settings_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
@@ -35,7 +33,7 @@ def _hidden_pointers(entry: IgnoreRule, resource: Resource) -> list[str]:
 
 
 def _finding(app: App, entry: IgnoreRule, resource: Resource, places: list[str]) -> Finding:
-    right = f"{_KEY}.{f'{resource.group}_' if resource.group else ''}{entry.kind}"
+    right = settings_key(resource.group, entry.kind)
     group = (
         f"has the group {resource.group!r}" if resource.group else "belongs to the core group, which a key leaves out"
     )

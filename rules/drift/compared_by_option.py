@@ -7,8 +7,8 @@ commit's change of a custom resource, or take a field that an ignore rule ignore
 
 Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing useful. Or it is Synced, and a commit is not live.
 
-How to fix: let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types that Argo CD does not. If that option is
-the cause, remove it.
+How to fix: write in Git what the API server fills in, or let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types
+that Argo CD does not. If that option is the cause, remove it.
 
 Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
 argoproj/argo-cd#28861, #24786, #28818 and #20178.
@@ -16,7 +16,21 @@ argoproj/argo-cd#28861, #24786, #28818 and #20178.
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, narrowest_ignore
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Resource,
+    Rule,
+    narrowest_ignore,
+)
 from argolint.application.applied import by_argocd, git_moved, settled
 from argolint.comparison import (
     Strategy,
@@ -33,7 +47,7 @@ from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
-from ._edits import server_side_diff_fix, source_place, webhook_diff_fix
+from ._edits import server_side_diff_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import change_line, finding, is_left_out, is_phantom_field, pointers, pointers_text
 
 _OPTION = "ServerSideApply=true"
@@ -69,13 +83,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    is_filled_in = all(c.desired is MISSING and (c.writer is None or by_argocd(c.writer)) for c in changes)
+    over = f"{pointers_text(changes)}, which Git leaves out," if is_filled_in else pointers_text(changes)
+    waits = "" if settled(app, resource) else "unless a commit that waits for its sync has taken it out"
+    written = write_live_fix(app, resource, changes, "Write in Git what is filled in", waits) if is_filled_in else None
+    compared = server_side_diff_fix(app)
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} is OutOfSync over {pointers_text(changes)} only because of {_OPTION}: without it both sides are equal.",
+        f"{resource.id} is OutOfSync over {over} only because of {_OPTION}: without it both sides are equal.",
         confidence="likely",
-        fixes=(server_side_diff_fix(app),),
+        evidence=("no other field manager is recorded for it: most likely a default",) * is_filled_in,
+        fixes=(compared, written) if waits else (written, compared),
     )
 
 

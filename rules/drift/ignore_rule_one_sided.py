@@ -21,7 +21,7 @@ from argolint.comparison import IgnoreRule, caused, matches_object, removed, rul
 from argolint.edits import application_place, removals
 
 from ._fields import finding, is_left_out, pointers, pointers_text
-from ._ignored import hidden_changes, own_entries, paths, selected_resources
+from ._ignored import hidden_changes, own_entries, paths, selected_resources, settings_key
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -50,9 +50,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
     side = "the live side" if any(change.pointer in places for change in changes) else "Git's side"
     of_server = entry not in own_entries(app)
     where = (
-        f"resource.customizations.ignoreDifferences ({entry.origin})"
-        if of_server
-        else f"{entry.origin} of the Application"
+        f"{settings_key(entry.group, entry.kind)} of argocd-cm" if of_server else f"{entry.origin} of the Application"
     )
     guilty = tuple(
         path
@@ -126,7 +124,7 @@ def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, .
         return None
     title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule"
     if of_server:
-        text = f"resource.customizations.ignoreDifferences, key {entry.origin}: delete {', '.join(guilty)}"
+        text = f"{settings_key(entry.group, entry.kind)}: delete {', '.join(guilty)}"
         return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
     operations = removals(app.raw, _places_of(entry, guilty))
     return Fix(title, "application", application_place(app), Edit("json-patch", operations))

@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#23283, #26588, #27480, #17694, #9678; controller/sync.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.comparison import (
@@ -36,7 +36,15 @@ from argolint.values import at_and_above, below, get, index_of, join_pointer, sh
 from argolint.values.kubernetes import kubectl_name
 
 from ._fields import finding, pointers_text, shifted_list
-from ._ignored import expression_pointer, hidden_changes, own_entries, paths, selected_resources
+from ._ignored import (
+    expression_pointer,
+    hidden_changes,
+    own_entries,
+    paths,
+    selected_resources,
+    server_entries,
+    settings_key,
+)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -87,7 +95,8 @@ def _side_value(obj: object, change: Change) -> object:
 
 def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], lists: set[str]) -> Finding:
     place = next(p for p in at_and_above(changes[0].pointer) if p in lists)
-    guilty = tuple(_guilty_paths(app, resource, place))
+    guilty = tuple(_guilty_paths(app, own_entries(app), resource, place))
+    of_server = tuple(_guilty_paths(app, server_entries(app, fleet), resource, place))
     return finding(
         app,
         resource,
@@ -95,17 +104,23 @@ def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Chang
         f"No sync brings {pointers_text(changes)} to {resource.id}: {RESPECT} keeps the whole live list at {place}.",
         evidence=(
             *(f"{entry.origin} of the Application ignores {path} in that list" for path, entry in guilty),
-            *(() if guilty else ("the server's own settings ignore a field of that list",)),
+            *(
+                f"{settings_key(entry.group, entry.kind)} of argocd-cm ignores {path} in that list"
+                for path, entry in of_server
+            ),
+            *(() if guilty or of_server else ("an ignore entry takes a field of that list out by its field manager",)),
             "replayed: a sync leaves the difference with the option, and ends it without",
         ),
         confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
-        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, guilty)),
+        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, guilty, of_server)),
     )
 
 
-def _guilty_paths(app: App, resource: Resource, place: str) -> Iterator[tuple[str, IgnoreRule]]:
-    """The Application's own paths that reach into the list."""
-    for entry in own_entries(app):
+def _guilty_paths(
+    app: App, entries: Iterable[IgnoreRule], resource: Resource, place: str
+) -> Iterator[tuple[str, IgnoreRule]]:
+    """The paths of these entries that reach into the list."""
+    for entry in entries:
         for path, single in paths(app, entry):
             if matches_object(single, resource.any) and any(
                 below(p, place) for p in removed(resource.live or {}, single)
@@ -143,18 +158,24 @@ def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | N
     )
 
 
-def _removal_fix(app: App, fleet: Fleet, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
+def _removal_fix(
+    app: App, fleet: Fleet, guilty: Sequence[tuple[str, IgnoreRule]], of_server: Sequence[tuple[str, IgnoreRule]]
+) -> Fix | None:
     """The advice to take the paths out of their entries, if they hide no other difference: syncs then send Git's list."""
-    entries = dict.fromkeys(entry for _, entry in guilty)
-    if not guilty or any(hidden_changes(app, fleet, r, e) for e in entries for r in selected_resources(app, e)):
+    entries = dict.fromkeys(entry for _, entry in (*guilty, *of_server))
+    if not entries or any(hidden_changes(app, fleet, r, e) for e in entries for r in selected_resources(app, e)):
         return None
-    lines = (f"{expression_pointer(entry, path)} of Application {app.ref}: {path}" for path, entry in guilty)
+    lines = [
+        *(f"{expression_pointer(entry, path)} of Application {app.ref}: {path}" for path, entry in guilty),
+        *(f"{settings_key(entry.group, entry.kind)} of argocd-cm: {path}" for path, entry in of_server),
+    ]
+    caveat = "the next sync sends Git's list; name in Git what the cluster fills in there"
     return Fix(
         "Stop ignoring fields of that list: nothing is hidden by it now",
-        "application",
-        application_place(app),
+        "argocd-settings" if of_server else "application",
+        "ConfigMap argocd-cm" if of_server else application_place(app),
         Edit("text", "\n".join(lines)),
-        "the next sync sends Git's list; name in Git what the cluster fills in there",
+        f"{caveat}; argocd-cm holds for every application: look what it hides there" if of_server else caveat,
     )
 
 

@@ -6,12 +6,15 @@ Source: kubectl's three-way merge and server-side apply remove a field only afte
 
 from __future__ import annotations
 
-from argolint import MISSING, App, Fix, Json, Resource
+import json
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Edit, Fix, Json, Resource
 from argolint.comparison import writers
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
-from argolint.redaction import excerpt
-from argolint.values import get, index_of, join_pointer, maps, split_pointer
+from argolint.redaction import excerpt, is_hidden
+from argolint.values import enumerated, get, index_of, join_pointer, leaves, maps, sh, split_pointer
 from argolint.values.kubernetes import argocd_name, kubectl_name
 from argolint.values.patterns import regex
 
@@ -38,11 +41,13 @@ def leftover_phrase(resource: Resource | None, message: str) -> str:
 
 
 def leftover_sentence(resource: Resource | None, message: str) -> str:
-    """What the merge keeps, and who has written it: "keeps a live item of /spec/ports that keel has written and Git lacks"; empty without a field or writer."""
+    """What the merge keeps, and who has written it: "keeps a live item of /spec/ports that keel has written and Git lacks"; empty without a field, or a list's writer."""
     field = leftover_phrase(resource, message)
     above = field.removeprefix("an item of ")
-    if resource is None or resource.live is None or not field or above == field:
+    if resource is None or resource.live is None or not field:
         return ""
+    if above == field:
+        return f"keeps {excerpt(field, 120)}, which live has and Git lacks"
     stated, live = maps(get(resource.desired, above, None)), maps(get(resource.live, above, None))
     others = [
         writer.manager
@@ -59,15 +64,99 @@ def leftover_fixes(app: App, resource: Resource | None, message: str) -> tuple[F
     field = leftover_phrase(resource, message)
     if not field or resource is None or is_sent_whole(app, resource.desired):
         return ()
+    patch = _patch_fix(app, resource, _operations(resource, message))
     facts = {
         "object": str(resource.id),
         "field": excerpt(field, 200),
         "app": str(app.ref),
         "syncable": app.desired_known,
+        "patched": patch is not None,
         "selected": Shell(argocd_name(resource.id)),
         "by_kubectl": Shell(kubectl_name(resource.id)),
     }
-    return advice(__package__, "sync-failed/left-over", facts)
+    return (*filter(None, (patch,)), *advice(__package__, "sync-failed/left-over", facts))
+
+
+def _patch_fix(app: App, resource: Resource, operations: list[Json]) -> Fix | None:
+    """One patch of the live object; None without operations, or with a value that may not be printed."""
+    if not operations or any(
+        is_hidden(value, resource.desired, f"{step['path']}{at}")
+        for step in operations
+        for at, value in leaves(step.get("value"))
+    ):
+        return None
+    places = sorted((str(step["path"]) for step in operations), key=split_pointer)
+    patch = json.dumps(operations, separators=(",", ":"))
+    return Fix(
+        f"Patch {excerpt(enumerated(places, 'field'), 160)} of the live object to what Git says",
+        "live",
+        str(resource.id),
+        Edit(
+            "command",
+            f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}\nargocd app sync {sh(app.ref)}",
+        ),
+        "a part of it alone is refused, or filled in again" if len(operations) > 1 else "",
+        plays=Edit("json-patch", operations),
+    )
+
+
+def _operations(resource: Resource, message: str) -> list[Json]:
+    """What brings the live object where a patch with Git's fields is taken; empty if that is not certain.
+
+    The API server fills a field in again, or refuses its removal, as long as the field that decides over it (`type` of a Service or a strategy) has the live value.
+    """
+    errors = field_errors(message)
+    if len(errors) == 1 and errors[0].sort == "Duplicate value":
+        return _renumbered_item(resource, errors[0])
+    deciding: dict[str, Json] = {}
+    removed: dict[str, Json] = {}
+    for error in errors:
+        left = get(resource.desired, error.pointer) is MISSING and get(resource.live, error.pointer, None)
+        decided = [*_deciders(resource, error)]
+        if not left or not any(wanted is not MISSING for _, wanted in decided):
+            return []
+        removed[error.pointer] = {"op": "remove", "path": error.pointer}
+        for at, wanted in decided:
+            if wanted is MISSING:
+                removed[at] = {"op": "remove", "path": at}
+            else:
+                deciding[at] = {"op": "replace", "path": at, "value": wanted}
+    return [*deciding.values(), *(removed[at] for at in sorted(removed, key=split_pointer, reverse=True))]
+
+
+_DECIDER = regex(r"`(\w{1,60})` is (?:not )?'")
+
+
+def _deciders(resource: Resource, error: FieldError) -> Iterator[tuple[str, Json]]:
+    """The fields that the refusal names, as far as live has another value than Git: the place and Git's value, MISSING if it has none."""
+    tokens = split_pointer(error.pointer)
+    for name in dict.fromkeys(_DECIDER.findall(error.detail)):
+        for depth in range(len(tokens) - 1, 0, -1):
+            at = join_pointer(*tokens[:depth], name)
+            held, wanted = get(resource.live, at), get(resource.desired, at)
+            if held is not MISSING:
+                if held != wanted:
+                    yield at, wanted
+                break
+
+
+def _renumbered_item(resource: Resource, error: FieldError) -> list[Json]:
+    """The replacement of the live item that has the refused name by Git's item of that name, which a patch adds next to it under another key."""
+    *above, _, name = split_pointer(error.pointer) or ("", "")
+    at = join_pointer(*above)
+    stated, live = maps(get(resource.desired, at, None)), get(resource.live, at, None)
+    if not isinstance(live, list) or len(maps(live)) != len(live):
+        return []
+    twins = [
+        (place, wanted)
+        for wanted in stated
+        for place, item in enumerate(live)
+        if wanted.get(name) is not None and item.get(name) == wanted.get(name) and not wanted.items() <= item.items()
+    ]
+    if len(twins) != 1:
+        return []
+    place, wanted = twins[0]
+    return [{"op": "replace", "path": f"{at}/{place}", "value": wanted}]
 
 
 def _list_with_live_items(resource: Resource, error: FieldError) -> str:
