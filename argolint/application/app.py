@@ -295,6 +295,12 @@ class App:
         found = self.evidence.get(Want("events", resource, uid))
         return tuple(found) if found is not None else None
 
+    def peers(self) -> Iterator[tuple[AppRef, Resource]]:
+        """The objects of other applications that rules asked for, each with its application."""
+        for want, found in self.evidence.items():
+            if want.kind == "peer" and want.app and isinstance(found, Resource):
+                yield want.app, found
+
     def with_evidence(self, found: Mapping[Want, Any]) -> App:
         """This application with more evidence. Derived values are kept: none of them depends on evidence."""
         richer = replace(self, evidence={**self.evidence, **found})

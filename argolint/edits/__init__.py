@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import jsonpatch
+
 from argolint.application.app import App
 from argolint.comparison.ignore import application_rules, matches
 from argolint.model import MISSING, Edit, Fix, Json, Object, ResourceId
@@ -53,6 +55,14 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
                 value = {token: value}
             return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
     return [{"op": "add" if held is MISSING else "replace", "path": pointer, "value": value}]
+
+
+def set_fields(obj: Object | None, values: Mapping[str, Json]) -> list[Operation]:
+    """Set the fields at these pointers, one after the other."""
+    steps: list[Operation] = []
+    for pointer, value in values.items():
+        steps += set_field(jsonpatch.apply_patch(obj, steps), pointer, value)
+    return steps
 
 
 def manifest_patch(

@@ -22,14 +22,7 @@ def bounding(app: App, namespace: str) -> Iterator[Resource]:
     """The LimitRanges and ResourceQuotas of a namespace, of this application and of others that were read."""
     for kind in BOUNDS:
         yield from (r for r in app.of_kind(kind, "") if r.namespace == namespace)
-    for want, found in app.evidence.items():
-        if (
-            want.kind == "peer"
-            and isinstance(found, Resource)
-            and found.kind in BOUNDS
-            and found.namespace == namespace
-        ):
-            yield found
+    yield from (r for _, r in app.peers() if r.kind in BOUNDS and r.namespace == namespace)
 
 
 def states_of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:

@@ -50,9 +50,7 @@ def services(app: App, namespace: str) -> Sequence[Member]:
 
 def _known_objects(app: App) -> Iterator[tuple[AppRef, Resource]]:
     yield from ((app.ref, r) for r in app.resources)
-    for want, found in app.evidence.items():
-        if want.kind == "peer" and want.app and isinstance(found, Resource):
-            yield want.app, found
+    yield from app.peers()
 
 
 def _pod_templates(app: App) -> Mapping[str, Sequence[Member]]:

@@ -5,7 +5,7 @@ there is no such metric, or a percentage needs a request that the containers do 
 
 Why it hurts: the autoscaler does nothing; under load the workload stays as it is.
 
-A sync that brings such a percentage, or a container without a request under one, is reported before it runs, where the workload is of the same application. Requests that a LimitRange
+A sync that brings such a percentage, or a container without a request under one, is reported before it runs, where the workload belongs to the same application. Requests that a LimitRange
 of the namespace writes count.
 
 How to fix: install a server for the metrics API (metrics-server; an adapter for custom and external metrics), set requests, or correct the
@@ -99,7 +99,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _workload(app: App, hpa: Resource) -> Resource | None:
-    """The workload that an autoscaler of the application scales, if it is of the application too."""
+    """The workload that an autoscaler of the application scales, if it belongs to the application too."""
     target = mapping(hpa.desired or hpa.live, "spec", "scaleTargetRef")
     group = str(target.get("apiVersion") or "").rpartition("/")[0]
     return app.find(group, str(target.get("kind")), hpa.namespace, str(target.get("name")))

@@ -22,8 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-import jsonpatch
-
 from argolint import (
     Afterwards,
     App,
@@ -41,7 +39,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import Operation, manifest_patch, set_field
+from argolint.edits import Operation, manifest_patch, set_fields
 from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
@@ -94,11 +92,8 @@ def _finding_of_others(app: App, namespace: str, bounds: Sequence[Resource]) -> 
     """A finding for the workloads of other applications that the application's ranges and quotas will refuse."""
     refused = [
         (peer, found[0])
-        for want, peer in app.evidence.items()
-        if want.kind == "peer"
-        and isinstance(peer, Resource)
-        and peer.namespace == namespace
-        and peer.kind not in _KINDS
+        for _, peer in app.peers()
+        if peer.namespace == namespace and peer.kind not in _KINDS
         if (found := _coming(peer, bounds))
     ]
     for resource, refusal in sorted(refused, key=lambda pair: pair[0].id)[:1]:
@@ -181,10 +176,8 @@ def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
 
 def _mending(obj: Object | None, base: str, found: tuple[Refusal, ...]) -> list[Operation]:
     """Operations that write the one right value of each field; empty where one leaves a choice."""
-    steps: list[Operation] = []
-    for refusal in found if all(each.wants is not None for each in found) else ():
-        steps += set_field(jsonpatch.apply_patch(obj, steps), base + refusal.pointer, refusal.wants)
-    return steps
+    decided = all(each.wants is not None for each in found)
+    return set_fields(obj, {base + each.pointer: each.wants for each in found}) if decided else []
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

@@ -21,8 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import jsonpatch
-
 from argolint import (
     Afterwards,
     App,
@@ -42,7 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import Operation, application_place, manifest_patch, set_field
+from argolint.edits import Operation, application_place, manifest_patch, set_field, set_fields
 from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
@@ -119,8 +117,7 @@ def _levels(app: App, namespace: str) -> tuple[str, str]:
 
 def _namespace(app: App, name: str) -> Resource | None:
     """The Namespace, of this application or of another one that was read."""
-    peers = (found for want, found in app.evidence.items() if want.kind == "peer" and isinstance(found, Resource))
-    of_others = (peer for peer in peers if (peer.kind, peer.name) == ("Namespace", name))
+    of_others = (peer for _, peer in app.peers() if (peer.kind, peer.name) == ("Namespace", name))
     return app.find("", "Namespace", "", name) or next(of_others, None)
 
 
@@ -166,10 +163,8 @@ def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
 
 def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
     """Operations on the object that end all of these; empty where one leaves a choice. `base`: the pointer of the pod spec."""
-    steps: list[Operation] = []
-    for violation in found if all(each.wants is not None for each in found) else ():
-        steps += set_field(jsonpatch.apply_patch(obj, steps), base + violation.pointer, violation.wants)
-    return steps
+    decided = all(each.wants is not None for each in found)
+    return set_fields(obj, {base + each.pointer: each.wants for each in found}) if decided else []
 
 
 def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:

@@ -170,8 +170,7 @@ def _is_value_known(app: App, fleet: Fleet, resource: Resource, field: str, entr
 
 def _other_external_secrets(app: App, fleet: Fleet, resource: Resource) -> Iterator[Resource]:
     """ExternalSecrets of other applications that were read; even if they are not live, a ClusterSecretStore serves them."""
-    found = (app.evidence.get(want) for want in app.evidence if want.kind == "peer")
-    yield from (each for each in found if isinstance(each, Resource) and each.kind == "ExternalSecret")
+    yield from (each for _, each in app.peers() if each.kind == "ExternalSecret")
 
 
 def _is_generated(app: App, resource: Resource, entry: Json) -> bool:
