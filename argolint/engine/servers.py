@@ -174,21 +174,6 @@ def examine_servers(
     `look` returns the function that looks at the applications of each. If other processes do (`apart`), the Argo CDs are read one after the
     other.
     """
-
-    def examined(one: Listing, look: Look | None) -> Part:
-        part = examine_shard(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
-        servers = (replace(s, name=one.source.name) for s in part.servers)
-        return msgspec.structs.replace(
-            part,
-            servers=tuple(servers),
-            results=tuple(
-                replace(r, failures=labelled_failures(one.source, r.failures)) if r.failures else r
-                for r in part.results
-            ),
-            failures=(*one.failures, *labelled_failures(one.source, part.failures)),
-            remarks=tuple(map(one.source.says, part.remarks)),
-        )
-
     begun: list[Listing] = []
     gone: list[ConnectError] = []
 
@@ -196,7 +181,7 @@ def examine_servers(
         if gone:  # every other look would wait for it again
             return gone[0]
         try:
-            part = examined(one, look(one.source))
+            part = _examined(one, plan, progress, look(one.source))
         except (UsageError, ConnectError) as error:  # wrong options, or no cluster
             if not begun:
                 raise
@@ -212,7 +197,7 @@ def examine_servers(
     if not begun:
         raise next(error for error in found if isinstance(error, ArgolintError))
     parts = [
-        part if isinstance(part, Part) else examined(one, _no_worker_look(part))
+        part if isinstance(part, Part) else _examined(one, plan, progress, _no_worker_look(part))
         for one, part in zip(read, found, strict=True)
     ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
@@ -224,6 +209,20 @@ def examine_servers(
         failures=(*failures, *(failure for part in parts for failure in part.failures)),
         remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
         stats=stats_of([one.transport for one in read]),
+    )
+
+
+def _examined(one: Listing, plan: Plan, progress: Callable[[str], Progress], look: Look | None) -> Part:
+    """The applications of one Argo CD, and its failures and remarks with its name."""
+    part = examine_shard(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
+    return msgspec.structs.replace(
+        part,
+        servers=tuple(replace(s, name=one.source.name) for s in part.servers),
+        results=tuple(
+            replace(r, failures=labelled_failures(one.source, r.failures)) if r.failures else r for r in part.results
+        ),
+        failures=(*one.failures, *labelled_failures(one.source, part.failures)),
+        remarks=tuple(map(one.source.says, part.remarks)),
     )
 
 

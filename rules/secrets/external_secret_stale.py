@@ -19,11 +19,11 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.comparison import writer
-from argolint.relations.operator_version import version_of
+from argolint.relations.operator_version import OperatorVersion, version_of
 from argolint.values import age_text, dig, parse_time
 
 from . import _external_secret as es
@@ -42,72 +42,68 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret whose refresh is overdue."""
-    if not any(es.external_secrets(app)):
-        return
-    version = version_of(app, fleet)
     for resource in es.external_secrets(app):
-        live = resource.live
-        every = es.refresh_interval(live)
-        last = parse_time(dig(live, "status", "refreshTime"))
-        if (
-            es.ready_condition(live).get("status") != "True"
-            or es.refresh_policy(live) != "Periodic"
-            or es.is_deleting(resource)
-            or es.keeps_first_value(live)
-            # before v0.11 such a sync does not change the time
-            or str(es.ready_condition(live).get("reason")).endswith("Deleted")
-            or every <= timedelta()
-            or es.spec_of(live).get("syncWindows")
-            or last is None
-        ):
-            continue
-        age = es.seen_at(app) - last
-        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes) or _is_interval_recent(
-            app, resource
-        ):
-            continue
-        wanted = es.spec_of(live).get("refreshInterval") or "1h"
-        broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
-        log = "kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=15m"
-        yield Finding(
-            message=f"{resource.id} has not refreshed for {age_text(age)}, so its {es.target_text(live)} no longer follows the provider.",
-            at=Location(app.ref, resource.id, "/spec/refreshInterval"),
-            evidence=(
-                f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True; refreshInterval {wanted}",
-                f"the operator is {version}",
-            ),
-            fixes=(
-                *(
-                    (
-                        Fix(
-                            "Upgrade External Secrets to v2.2.0 or later: v2.0.1 to v2.1.0 stop in big fleets",
-                            "operator",
-                            "values of the External Secrets chart",
-                            Edit("text", "external-secrets issue 6053"),
-                        ),
-                    )
-                    if broken
-                    else ()
-                ),
-                Fix(
-                    "See whether the operator runs and keeps up, and start it again",
-                    "operator",
-                    "Deployment of External Secrets",
-                    Edit(
-                        "command",
-                        f"{log}\nkubectl -n OPERATOR_NAMESPACE rollout restart deployment external-secrets",
-                    ),
-                ),
-                Fix(
-                    "Force a sync now",
-                    "live",
-                    str(resource.id),
-                    Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
-                    "helps only while the operator reconciles",
-                    safe=True,
-                ),
-            ),
+        last = parse_time(dig(resource.live, "status", "refreshTime"))
+        if last is not None and _is_refreshed(resource) and _is_overdue(app, resource, last, options):
+            yield _finding(app, resource, last, version_of(app, fleet))
+
+
+def _is_refreshed(resource: Resource) -> bool:
+    """Whether the operator refreshes it at an interval, and says that it has done so."""
+    live, ready = resource.live, es.ready_condition(resource.live)
+    return (
+        ready.get("status") == "True"
+        and not str(ready.get("reason")).endswith("Deleted")  # before v0.11 such a sync does not change the time
+        and es.refresh_policy(live) == "Periodic"
+        and es.refresh_interval(live) > timedelta()
+        and not es.spec_of(live).get("syncWindows")
+        and not es.is_deleting(resource)
+        and not es.keeps_first_value(live)
+    )
+
+
+def _is_overdue(app: App, resource: Resource, last: datetime, options: Options) -> bool:
+    """Whether the refresh is overdue by an interval that was in place long enough for the operator to notice it."""
+    most = options.intervals * es.refresh_interval(resource.live) + timedelta(minutes=options.grace_minutes)
+    return es.seen_at(app) - last > most and not _is_interval_recent(app, resource)
+
+
+def _finding(app: App, resource: Resource, last: datetime, version: OperatorVersion) -> Finding:
+    interval = es.spec_of(resource.live).get("refreshInterval") or "1h"
+    return Finding(
+        message=f"{resource.id} has not refreshed for {age_text(es.seen_at(app) - last)}, so its {es.target_text(resource.live)} no longer follows the provider.",
+        at=Location(app.ref, resource.id, "/spec/refreshInterval"),
+        evidence=(
+            f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True; refreshInterval {interval}",
+            f"the operator is {version}",
+        ),
+        fixes=tuple(_fixes(resource, version)),
+    )
+
+
+def _fixes(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
+    if version.at_least("v2.0.1") and version.at_least("v2.2.0") is False:
+        yield Fix(
+            "Upgrade External Secrets to v2.2.0 or later: v2.0.1 to v2.1.0 stop in big fleets",
+            "operator",
+            "values of the External Secrets chart",
+            Edit("text", "external-secrets issue 6053"),
         )
+    log = "kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=15m"
+    yield Fix(
+        "See whether the operator runs and keeps up, and start it again",
+        "operator",
+        "Deployment of External Secrets",
+        Edit("command", f"{log}\nkubectl -n OPERATOR_NAMESPACE rollout restart deployment external-secrets"),
+    )
+    yield Fix(
+        "Force a sync now",
+        "live",
+        str(resource.id),
+        Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
+        "helps only while the operator reconciles",
+        safe=True,
+    )
 
 
 def _is_interval_recent(app: App, resource: Resource) -> bool:

@@ -208,16 +208,26 @@ def _derived_kinds_by_group() -> Mapping[str, Object]:
 def _fixes(
     app: App, fleet: Fleet, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]
 ) -> Iterator[Fix]:
+    """The object's own fixes where no CRD helps it, else who brings the CRD."""
     resource = app.resource(id_.key) if id_ else None
-    owners = sorted({str(d.app) for d in definitions if d.app != app.ref})
-    if owners:
-        yield Fix(
-            f"Sync application {owners[0]} first: it brings the CRD",
-            "live",
-            f"Application {owners[0]}",
-            Edit("command", f"argocd app sync {sh(owners[0])} && argocd app sync {sh(app.ref)}"),
+    owner = min((str(d.app) for d in definitions if d.app != app.ref), default="")
+    own = () if owner else tuple(_object_fixes(app, fleet, group, kind, resource))
+    if own:
+        yield from own
+        return
+    yield from _crd_fixes(app, fleet, group, kind, owner)
+    if resource is not None:
+        yield manifest_patch(
+            resource.id,
+            "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
+            sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
+            "the object is applied late, and does not help where no one brings the CRD",
         )
-    elif group == "argoproj.io" and kind in _ARGO_CD:
+
+
+def _object_fixes(app: App, fleet: Fleet, group: str, kind: str, resource: Resource | None) -> Iterator[Fix]:
+    """Fixes for an object that should not be applied as it is: no CRD of its group belongs on this cluster."""
+    if group == "argoproj.io" and kind in _ARGO_CD:
         yield Fix(
             f"Take {kind} objects out of this application, or send them to the cluster of Argo CD",
             "application",
@@ -227,10 +237,32 @@ def _fixes(
                 f"spec.destination: the cluster and namespace of Argo CD itself; {kind} objects work nowhere else, so do not install the CRD",
             ),
         )
+    elif resource is None:
         return
-    elif resource is not None and group in _tools():
+    elif group in _tools():
         yield _tool_fix(app, resource, _tools()[group])
-        return
+    elif resource.desired and builtin(resource.desired):
+        yield _builtin_kind_fix(resource)
+    elif group in _served_without_crd():
+        yield from _aggregated_fixes(resource, _served_without_crd()[group])
+    elif alike := _alike_group(fleet, app.cluster, group, kind):
+        yield manifest_patch(
+            resource.id,
+            f"Write apiVersion: {alike}, in which the cluster serves {kind}",
+            [{"op": "replace", "path": "/apiVersion", "value": alike}],
+            "fields may have moved between the two",
+        )
+
+
+def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Iterator[Fix]:
+    """Who brings the CRD: the application `owner`, a child Application, an object from which a controller makes it, or the user."""
+    if owner:
+        yield Fix(
+            f"Sync application {owner} first: it brings the CRD",
+            "live",
+            f"Application {owner}",
+            Edit("command", f"argocd app sync {sh(owner)} && argocd app sync {sh(app.ref)}"),
+        )
     elif child := _child_with_crds(app, fleet, group):
         name = f"{child.namespace or app.ref.namespace}/{child.name}"
         part = f"--resource {sh(f'argoproj.io:Application:{name}')}"
@@ -242,8 +274,7 @@ def _fixes(
             Edit("command", f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}"),
             caveat="only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
         )
-    elif group in _derived_kinds_by_group():
-        maker = _derived_kinds_by_group()[group]
+    elif maker := _derived_kinds_by_group().get(group):
         yield Fix(
             f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
             "live",
@@ -251,20 +282,6 @@ def _fixes(
             Edit("command", f"kubectl get {maker['plural']} -A"),
             caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
-    elif resource is not None and resource.desired and builtin(resource.desired):
-        yield _builtin_kind_fix(resource)
-        return
-    elif resource is not None and (alike := _alike_group(fleet, app.cluster, group, kind)):
-        yield manifest_patch(
-            resource.id,
-            f"Write apiVersion: {alike}, in which the cluster serves {kind}",
-            [{"op": "replace", "path": "/apiVersion", "value": alike}],
-            "fields may have moved between the two",
-        )
-        return
-    elif resource is not None and group in _served_without_crd():
-        yield from _aggregated_fixes(resource, _served_without_crd()[group])
-        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -282,13 +299,6 @@ def _fixes(
                     "spec.source.helm.skipCrds keeps the CRDs of the chart's folder crds out of what is rendered",
                 ),
             )
-    if resource is not None and id_ is not None:
-        yield manifest_patch(
-            id_,
-            "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
-            sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
-            "the object is applied late, and does not help where no one brings the CRD",
-        )
 
 
 @cache
