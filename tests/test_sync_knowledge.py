@@ -222,7 +222,13 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "shared/makers.yaml": {
         "type": "object",
-        "required": ["fillers", "makers"],
+        "required": ["anchors", "fillers", "makers"],
+        "properties": {
+            "anchors": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": {"pattern": "^[A-Z][A-Za-z]+$"}},
+            },
+        },
         "additionalProperties": {"type": "array", "items": {"type": "object", "required": ["tool", "source"]}},
     },
     "sync/aggregated_apis.yaml": {

@@ -1,7 +1,7 @@
 """One name twice in a list that Kubernetes merges by name
 
 What it finds: an environment variable, port, mount path, volume or container that occurs twice in one list. Also syncs or comparisons that
-failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
+failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value"), where only the live object may still have both.
 
 Why it hurts: the last entry counts today. At the next change the merge patch by name may drop or keep the wrong one, and a server-side apply
 refuses the object.
@@ -16,12 +16,13 @@ Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.values import below, get, items
-from argolint.values.kubernetes import containers, pod_spec
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.values import below, get, items, mapping, maps, sh, split_pointer
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
@@ -74,8 +75,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             is_reported = True
             yield _finding(app, resource, repeats, refused)
     if refused and not is_reported:
+        for resource in app.resources:
+            repeats = tuple(_repeats(resource.live)) if resource.kind in _WORKLOADS and resource.live else ()
+            if repeats and resource.as_compared.desired is not None:
+                is_reported = True
+                yield _live_finding(app, resource.as_compared, repeats, refused)
+    if refused and not is_reported:
         yield Finding(
-            message=f"One name is listed twice in a manifest of {app.name}, so Argo CD can neither compare nor sync it.",
+            message=f"One name is listed twice in an object of {app.name}, so Argo CD can neither compare nor sync it.",
             at=Location(app.ref),
             evidence=tuple(dict.fromkeys(refusal.message for refusal in refused)),
             explains=tuple(refusal.symptom for refusal in refused),
@@ -154,6 +161,44 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             ),
         ),
     )
+
+
+def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
+    """The finding for a list that Git has put right, and of which the live object still has both entries."""
+    first = repeats[0]
+    patch = [{"op": "remove", "path": at} for at in sorted(_superfluous(resource, repeats), key=split_pointer)[::-1]]
+    command = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(patch, separators=(',', ':')))}"
+    return Finding(
+        message=f"{first.name} is listed twice in {first.field} of the live {resource.id}, not in Git, so Argo CD can neither compare nor sync it.",
+        at=Location(app.ref, resource.id, first.later),
+        evidence=(
+            *(f"{r.name!r} is at {r.earlier} and at {r.later} of the live object" for r in repeats),
+            *dict.fromkeys(refusal.message for refusal in refused),
+        ),
+        explains=tuple(refusal.symptom for refusal in refused),
+        fixes=(
+            Fix(
+                "Take the entry that Git does not have out of the live object",
+                "live",
+                str(resource.id),
+                Edit("command", command),
+                "" if resource.kind in ("Job", "CronJob") else "its pods restart",
+                plays=Edit("json-patch", patch),
+            ),
+        ),
+    )
+
+
+def _superfluous(resource: Resource, repeats: tuple[Repeat, ...]) -> Iterator[str]:
+    """The pointers of all live entries of a repeated name, without the one that Git has; without the last if Git has none of them."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for repeat in repeats:
+        places.setdefault((repeat.list_pointer, repeat.name), [repeat.earlier]).append(repeat.later)
+    for (listed, _), pointers in places.items():
+        wanted = tuple(maps(get(resource.desired, listed, None)))
+        held = {pointer: mapping(get(resource.live, pointer, None)) for pointer in pointers}
+        kept = [at for at, item in held.items() if any(stated.items() <= item.items() for stated in wanted)]
+        yield from (at for at in pointers if at != (kept or pointers)[-1])
 
 
 def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:

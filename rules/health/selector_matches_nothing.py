@@ -2,7 +2,7 @@
 
 What it finds: a Service, PodDisruptionBudget, NetworkPolicy, PodMonitor or ServiceMonitor whose selector matches no pod template and no live pod
 (or no Service) of its cluster and namespace, while a similar one exists. That one has the same name, or labels that differ by a probable typing
-error. The message names the label that differs. Without a similar one, there is a finding if Argo CD shows everything in the namespace
+error. Also an aggregated ClusterRole that has collected no rules, where another one has nearly the label. The message names the label that differs. Without a similar one, there is a finding if Argo CD shows everything in the namespace
 (`orphanedResources` of the project).
 
 Why it hurts: Argo CD shows the object Synced and Healthy. A Service without pods refuses every connection, a budget or policy
@@ -29,6 +29,7 @@ from argolint.values import get, join_pointer
 
 from ..shared.tracking import annotation_tracking_fix
 from ..shared.triage import worth_reading
+from ._aggregating import Uncollected, uncollected_roles
 from ._selecting import (
     NearMember,
     Selecting,
@@ -60,6 +61,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, fleet, one, near)
         elif one.namespaces and one.selector.equal and all(is_namespace_known(app, fleet, n) for n in one.namespaces):
             yield _no_similar_finding(app, one)
+    yield from (_uncollected_finding(app, found) for found in uncollected_roles(app))
+
+
+def _uncollected_finding(app: App, found: Uncollected) -> Finding:
+    role, near = found.role, found.near
+    (key, value), (has, held) = found.wanted, found.present
+    move = [{"op": "add", "path": join_pointer("metadata", "labels", key), "value": value}]
+    if has != key:
+        move.insert(0, {"op": "remove", "path": join_pointer("metadata", "labels", has)})
+    return Finding(
+        message=f"{role.id} collects the rules of no ClusterRole, so it grants nothing: it asks for {key}={excerpt(value, 63)}, {near.kind} {near.name} has {has}={excerpt(held, 63)}.",
+        at=Location(app.ref, role.id, found.at + join_pointer(key)),
+        severity="error",
+        confidence="likely",
+        evidence=("the live role has no rules: the controller of aggregated roles found none",),
+        related=(Related(app.ref, near.id, "/metadata/labels", "other"),),
+        fixes=(manifest_patch(near.id, f"Give {near.id} the label that is asked for", move, safe=True),),
+    )
 
 
 def _no_similar_finding(app: App, one: Selecting) -> Finding:

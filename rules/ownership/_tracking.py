@@ -14,7 +14,7 @@ from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
-from argolint.values import annotations_of, dig, json_in
+from argolint.values import annotations_of, dig, json_in, maps, text_at
 from argolint.values.patterns import regex
 
 _REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
@@ -165,7 +165,26 @@ def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(written) or (resource.group, resource.kind) in MACHINE_MADE
+    return bool(written) or (resource.group, resource.kind) in MACHINE_MADE or is_made_volume(app, resource)
+
+
+def is_made_volume(app: App, resource: Resource) -> bool:
+    """Whether it is a claim of one of the application's StatefulSets, or a volume that a provisioner made for a claim."""
+    if (resource.group, resource.kind) == ("", "PersistentVolume"):
+        return _PROVISIONER in annotations_of(resource.live)
+    if (resource.group, resource.kind) != ("", "PersistentVolumeClaim"):
+        return False
+    return any(
+        _ORDINAL.fullmatch(resource.name.removeprefix(f"{template}-{owner.name}"))
+        for owner in app.of_kind("StatefulSet", "apps")
+        if owner.namespace == resource.namespace
+        for template in (text_at(t, "metadata", "name") for t in maps(owner.any, "spec", "volumeClaimTemplates"))
+        if resource.name.startswith(f"{template}-{owner.name}-")
+    )
+
+
+_PROVISIONER = "pv.kubernetes.io/provisioned-by"
+_ORDINAL = regex(r"-\d{1,9}")
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.edits import application_place, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
-from argolint.values import enumerated, sh
+from argolint.values import dig, enumerated, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
@@ -121,7 +121,9 @@ def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
 
 
 def _is_precious(resource: Resource) -> bool:
-    """Whether more is lost than the object itself: data, or all objects of a kind."""
+    """Whether more is lost than the object itself: data, all objects of a kind, or what a claim is bound to."""
+    if (resource.group, resource.kind) == ("", "PersistentVolume"):
+        return bool(dig(resource.live, "spec", "claimRef"))
     return holds_data(resource) or resource.kind == "CustomResourceDefinition"
 
 

@@ -78,7 +78,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             at=Location(app.ref, resource.id),
             evidence=(
                 f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _setter_text(maker)}',
-                f"field managers of the live object: {_managers_text(resource)}; none of them is Argo CD",
+                _volume_text(resource)
+                or f"field managers of the live object: {_managers_text(resource)}; none of them is Argo CD",
             ),
             fixes=tuple(_fixes(app, fleet, resource, release)),
             explains=(Symptom.extra(resource.id),),
@@ -111,6 +112,15 @@ def _setter_text(maker: str) -> str:
 
 def _managers_text(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
+
+
+def _volume_text(resource: Resource) -> str:
+    """Who made a claim or a volume that has no field managers; empty for another object."""
+    if managers(resource.live or {}) or resource.group:
+        return ""
+    if resource.kind == "PersistentVolumeClaim":
+        return "the controller of a StatefulSet makes it from volumeClaimTemplates, with the labels there"
+    return "a provisioner made it for a claim" if resource.kind == "PersistentVolume" else ""
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:

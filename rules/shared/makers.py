@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from argolint import App, Fleet, Resource
+from argolint import App, Fleet, Object, Resource
 from argolint.relations import makers
 from argolint.values import annotations_of, owner_references
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import api_of
 
 
 def filling_webhook(resource: Resource) -> str:
@@ -18,8 +19,18 @@ def filling_webhook(resource: Resource) -> str:
 def controlling_owner(resource: Resource) -> str:
     """The object whose controller owns the live one, where Git does not write that owner itself; empty if there is none."""
     written = {owner.get("name") for owner in owner_references(resource.desired or {})}
-    owners = (o for o in owner_references(resource.live or {}) if o.get("controller") and o.get("name") not in written)
+    owners = (
+        o
+        for o in owner_references(resource.live or {})
+        if o.get("controller") and o.get("name") not in written and not _is_anchor(o)
+    )
     return next((f'{o.get("kind")} "{o.get("name")}"' for o in owners), "")
+
+
+def _is_anchor(owner: Object) -> bool:
+    """Whether no controller makes anything of such an owner: it is there so that the object is deleted with it."""
+    group, kind = api_of(owner)[0], str(owner.get("kind"))
+    return kind in load(__package__, "makers.yaml")["anchors"].get(group, ())
 
 
 def second_maker(app: App, fleet: Fleet, resource: Resource) -> str:

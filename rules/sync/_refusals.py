@@ -123,7 +123,8 @@ def _recovered(app: App, failed: Failed) -> bool:
 def _topic_by_replace(app: App, failed: Failed, topic: str) -> str:
     """The topic by whether Replace=true is set: the same message then has another reason."""
     whole = is_sent_whole(app, _manifest(app, failed))
-    return {"replaced": "stale-version", "exists": "exists-already"}.get(topic, topic) if not whole else topic
+    of_version = "stale-version" if "resourceVersion" in failed.message else "validation"
+    return {"replaced": of_version, "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
 def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
@@ -158,6 +159,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
+        "handover": sync_option(app, "ClientSideApplyMigration=false"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _port_holder(app, failed),
         **_config_facts(app, silent[1] if silent else ""),

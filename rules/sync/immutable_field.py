@@ -397,6 +397,11 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         case "unknown":  # an operator's object may hold data that is lost with it
             by_hand = _restore_by_hand_fix(id_, "Take the change back", pointer)
             yield next(_restore_fixes(resource, pointer), by_hand)
+            yield _text_fix(
+                id_,
+                "Or give the object a new name, and name that where it is read",
+                f"the sync then makes a second {id_.kind}; prune {id_.name} when nothing uses it any more",
+            )
     yield from _force_fixes(id_, desired)
 
 

@@ -247,6 +247,9 @@ def _meant_option(option: str, known: Mapping[str, list[str]]) -> str | None:
     """The option as Argo CD reads it: the closest name, and the value in its right case; None if either is a guess."""
     name, _, value = (option if "=" in option else option.replace(":", "=", 1)).partition("=")
     lower = {known_name.lower(): known_name for known_name in known}
+    if (negated := _NEGATED.match(name.strip())) and (meant := lower.get(negated[1].lower())):
+        opposite = {"true": "false", "false": "true"}.get(value.strip().lower(), "")
+        return f"{meant}={opposite}" if opposite in known[meant] else None
     close = difflib.get_close_matches(name.strip().lower(), lower, 1, 0.75)
     if not close:
         return None
@@ -256,6 +259,10 @@ def _meant_option(option: str, known: Mapping[str, list[str]]) -> str | None:
     values = {accepted.lower(): accepted for accepted in known[meant]}
     found = values.get(value.strip().strip("\"'").lower())
     return f"{meant}={found}" if found else None
+
+
+_NEGATED = regex(r"(?:Disable|No|Skip|Dont|Not)-?([A-Z]\w{1,60})$")
+"""A name that says the opposite of an option's, as in `DisableClientSideApplyMigration`."""
 
 
 def _word_fault(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], consequence: str) -> Fault:
