@@ -540,6 +540,34 @@ def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> Non
     ]
 
 
+def of_cart(**source: str) -> Manifest:
+    """The Application cart with another source."""
+    return cart_application(source={"repoURL": REPO, "path": "cart", "targetRevision": "main", **source})
+
+
+@pytest.mark.parametrize(
+    ("edited", "told", "noted"),
+    [
+        (of_cart(targetRevision="feature"), [("pruned-while-referenced", "")], False),
+        (of_cart(targetRevision="v9.9"), [("comparison-error", "")], False),
+        (of_cart(path="crat"), [], True),
+        (cart_application(source={"repoURL": REPO}), [("invalid-spec", "/spec/source")], True),
+        (cart_application(sources=[{"repoURL": REPO, "path": "cart"}]), [("source-ignored", "/spec/source")], True),
+    ],
+    ids=("another revision", "no revision", "another path", "no path", "sources as well"),
+)
+def test_another_source_of_a_child_is_rendered_or_named(
+    edited: Manifest, told: list[tuple[str, str]], noted: bool, tmp_path: Path
+) -> None:
+    """The server renders another revision of what it renders today; anything else is named as not looked at."""
+    base = {"apps/cart.yaml": [cart_application()]}
+    verdict = run(Case({"apps/cart.yaml": [edited], "cart/config.yaml": None}, base=base), tmp_path)
+    mine = [(f.rule, f.at.pointer) for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"]
+    old = ("pruned-while-referenced", "")  # where the render is not known, the old source loses the file
+    assert [one for one in mine if not (noted and one == old)] == told
+    assert any("what it will render is not known" in line for line in verdict.unlisted) is noted
+
+
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:
     """The change touches one application; the warning of the other ends with it."""
     said = {
