@@ -120,6 +120,15 @@ def guarded(level: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
 
 
+def stateful(name: str, image: str = "db:1") -> Manifest:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    main = {"name": "main", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [main]}}
+    claims = [{"metadata": {"name": "data"}, "spec": claim}]
+    spec = {"serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return made("StatefulSet", name, "apps/v1", spec={**spec, "volumeClaimTemplates": claims})
+
+
 def bounded(**entry: Mapping[str, str]) -> Manifest:
     return made("LimitRange", "range", spec={"limits": [{"type": "Container", **entry}]})
 
@@ -251,6 +260,9 @@ HARMLESS = {
         {"web/es.yaml": [external_secret("e", IN_MAIN)]},
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "another database in place of one": Case(
+        {"web/db.yaml": [stateful("queue", "queue:1")]}, base={"web/db.yaml": [stateful("db")]}
     ),
     "pods within a LimitRange and a quota": Case(
         {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1Gi"}})]},
@@ -471,6 +483,11 @@ FAULTY = {
     "an autoscaler on a percentage of what no container requests": Case(
         {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
         (("hpa-metrics-unavailable", "warning", "web", "/spec/metrics/0/resource"),),
+    ),
+    "a StatefulSet under another name": Case(
+        {"web/db.yaml": [stateful("shop-db")]},
+        (("volumes-left-behind", "error", "web", "/metadata/name"),),
+        base={"web/db.yaml": [stateful("db")]},
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},
