@@ -120,6 +120,20 @@ def guarded(level: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
 
 
+def service(name: str, **spec: Any) -> Manifest:
+    return made("Service", name, spec={"selector": {"app": name}, "ports": [{"port": 80}], **spec})
+
+
+def node_port(name: str, port: int) -> Manifest:
+    return service(name, type="NodePort", ports=[{"port": 80, "nodePort": port}])
+
+
+def ingress(name: str, host: str = "shop.example.com") -> Manifest:
+    backend = {"service": {"name": name, "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    return made("Ingress", name, "networking.k8s.io/v1", spec={"ingressClassName": "nginx", "rules": [rule]})
+
+
 def stateful(name: str, image: str = "db:1") -> Manifest:
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     main = {"name": "main", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
@@ -260,6 +274,10 @@ HARMLESS = {
         {"web/es.yaml": [external_secret("e", IN_MAIN)]},
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "a node port and a host that move to another application": Case(
+        {"web/s.yaml": None, "cart/s.yaml": [node_port("cart", 30080), service("c2"), ingress("c2")]},
+        base={"web/s.yaml": [node_port("web", 30080), service("w2"), ingress("w2")]},
     ),
     "another database in place of one": Case(
         {"web/db.yaml": [stateful("queue", "queue:1")]}, base={"web/db.yaml": [stateful("db")]}
@@ -488,6 +506,16 @@ FAULTY = {
         {"web/db.yaml": [stateful("shop-db")]},
         (("volumes-left-behind", "error", "web", "/metadata/name"),),
         base={"web/db.yaml": [stateful("db")]},
+    ),
+    "a node port of a Service of another application": Case(
+        {"cart/s.yaml": [node_port("cart", 30080)]},
+        (("node-port-taken", "error", "cart", "/spec/ports/0/nodePort"),),
+        base={"web/s.yaml": [node_port("web", 30080)]},
+    ),
+    "a host and path of an Ingress of another application": Case(
+        {"cart/i.yaml": [ingress("cart"), service("cart")]},
+        (("ingress-path-taken", "error", "cart", "/spec/rules/0/http/paths/0/path"),),
+        base={"web/i.yaml": [ingress("web"), service("web")]},
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},
