@@ -278,7 +278,8 @@ class FixtureTransport:
             },
             app.get("spec") or {},
         )
-        if app.get("spec", {}).get("sources"):
+        given = app.get("spec") or {}
+        if given.get("sources") and "source" not in given:
             spec.pop("source", None)
         managed = [(r, self._managed(app, r)) for r in app.get("resources") or ()]
         resources = [

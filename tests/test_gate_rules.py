@@ -120,6 +120,29 @@ def guarded(level: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
 
 
+def service(name: str, **spec: Any) -> Manifest:
+    return made("Service", name, spec={"selector": {"app": name}, "ports": [{"port": 80}], **spec})
+
+
+def node_port(name: str, port: int) -> Manifest:
+    return service(name, type="NodePort", ports=[{"port": 80, "nodePort": port}])
+
+
+def ingress(name: str, host: str = "shop.example.com") -> Manifest:
+    backend = {"service": {"name": name, "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    return made("Ingress", name, "networking.k8s.io/v1", spec={"ingressClassName": "nginx", "rules": [rule]})
+
+
+def stateful(name: str, image: str = "db:1") -> Manifest:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    main = {"name": "main", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [main]}}
+    claims = [{"metadata": {"name": "data"}, "spec": claim}]
+    spec = {"serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return made("StatefulSet", name, "apps/v1", spec={**spec, "volumeClaimTemplates": claims})
+
+
 def bounded(**entry: Mapping[str, str]) -> Manifest:
     return made("LimitRange", "range", spec={"limits": [{"type": "Container", **entry}]})
 
@@ -251,6 +274,13 @@ HARMLESS = {
         {"web/es.yaml": [external_secret("e", IN_MAIN)]},
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "a node port and a host that move to another application": Case(
+        {"web/s.yaml": None, "cart/s.yaml": [node_port("cart", 30080), service("c2"), ingress("c2")]},
+        base={"web/s.yaml": [node_port("web", 30080), service("w2"), ingress("w2")]},
+    ),
+    "another database in place of one": Case(
+        {"web/db.yaml": [stateful("queue", "queue:1")]}, base={"web/db.yaml": [stateful("db")]}
     ),
     "pods within a LimitRange and a quota": Case(
         {"web/deployment.yaml": [deployment("web", resources={"limits": {"memory": "1Gi"}})]},
@@ -472,6 +502,21 @@ FAULTY = {
         {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
         (("hpa-metrics-unavailable", "warning", "web", "/spec/metrics/0/resource"),),
     ),
+    "a StatefulSet under another name": Case(
+        {"web/db.yaml": [stateful("shop-db")]},
+        (("volumes-left-behind", "error", "web", "/metadata/name"),),
+        base={"web/db.yaml": [stateful("db")]},
+    ),
+    "a node port of a Service of another application": Case(
+        {"cart/s.yaml": [node_port("cart", 30080)]},
+        (("node-port-taken", "error", "cart", "/spec/ports/0/nodePort"),),
+        base={"web/s.yaml": [node_port("web", 30080)]},
+    ),
+    "a host and path of an Ingress of another application": Case(
+        {"cart/i.yaml": [ingress("cart"), service("cart")]},
+        (("ingress-path-taken", "error", "cart", "/spec/rules/0/http/paths/0/path"),),
+        base={"web/i.yaml": [ingress("web"), service("web")]},
+    ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},
         (("sync-failed", "error", "web", "/spec/template/spec/containers/0/image"),),
@@ -538,6 +583,34 @@ def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> Non
         ("schema-field-unknown", "apps", "/spec/syncPolicy/automatd"),
         ("sync-failed", "apps", "/spec/syncPolicy/syncOptions"),
     ]
+
+
+def of_cart(**source: str) -> Manifest:
+    """The Application cart with another source."""
+    return cart_application(source={"repoURL": REPO, "path": "cart", "targetRevision": "main", **source})
+
+
+@pytest.mark.parametrize(
+    ("edited", "told", "noted"),
+    [
+        (of_cart(targetRevision="feature"), [("pruned-while-referenced", "")], False),
+        (of_cart(targetRevision="v9.9"), [("comparison-error", "")], False),
+        (of_cart(path="crat"), [], True),
+        (cart_application(source={"repoURL": REPO}), [("invalid-spec", "/spec/source")], True),
+        (cart_application(sources=[{"repoURL": REPO, "path": "cart"}]), [("source-ignored", "/spec/source")], True),
+    ],
+    ids=("another revision", "no revision", "another path", "no path", "sources as well"),
+)
+def test_another_source_of_a_child_is_rendered_or_named(
+    edited: Manifest, told: list[tuple[str, str]], noted: bool, tmp_path: Path
+) -> None:
+    """The server renders another revision of what it renders today; anything else is named as not looked at."""
+    base = {"apps/cart.yaml": [cart_application()]}
+    verdict = run(Case({"apps/cart.yaml": [edited], "cart/config.yaml": None}, base=base), tmp_path)
+    mine = [(f.rule, f.at.pointer) for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"]
+    old = ("pruned-while-referenced", "")  # where the render is not known, the old source loses the file
+    assert [one for one in mine if not (noted and one == old)] == told
+    assert any("what it will render is not known" in line for line in verdict.unlisted) is noted
 
 
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:

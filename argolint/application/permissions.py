@@ -25,6 +25,9 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
     project = fleet.projects.get(name)
     if fleet.projects and project is None and name not in coming:
         yield f"Application referencing project {name} which does not exist"
+    if wrong := _source_fault(spec):
+        yield wrong  # Argo CD looks no further
+        return
     destination = mapping(spec, "destination")
     wrong = _destination(destination, fleet)
     if wrong:
@@ -32,6 +35,21 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
     if project is None or is_widened(name, project, fleet):
         return
     yield from not_permitted(name, project, spec, fleet)
+
+
+def _source_fault(spec: Object) -> str:
+    """Why a source cannot be one (util/argo/argo.go, validateSourcePermissions); empty if each has an address and something to render."""
+    if spec.get("sourceHydrator"):
+        return ""
+    several = maps(spec, "sources")
+    for source in several:
+        if not text_at(source, "repoURL") or not any(text_at(source, key) for key in ("path", "chart", "ref")):
+            address = text_at(source, "repoURL")
+            return f"spec.source.repoURL and either source.path, source.chart, or source.ref are required for source {address}"
+    one = mapping(spec, "source")
+    if not several and not (text_at(one, "repoURL") and (text_at(one, "path") or text_at(one, "chart"))):
+        return "spec.source.repoURL and either spec.source.path or spec.source.chart are required"
+    return ""
 
 
 def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Iterator[str]:

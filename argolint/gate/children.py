@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from argolint.application.app import App, app_from_list
+from argolint.application.app import App, app_from_list, sources_of
 from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades, outlives
 from argolint.engine.load import controller, read_application
@@ -16,7 +16,8 @@ from argolint.gate.delta import Delta, delta
 from argolint.gate.generated import GeneratedChange, Trees, generated_change
 from argolint.gate.head import head_app, respecified
 from argolint.gate.refused import refused_app
-from argolint.gate.touched import Touched
+from argolint.gate.renders import render_elsewhere
+from argolint.gate.touched import Touched, touched_application
 from argolint.gate.written import Edits, merged, ref_of, without_blanks
 from argolint.model import Object
 from argolint.server.transport import Transport
@@ -64,8 +65,11 @@ def with_children(
     sets = generated_change(fleet, edits.sets, tuple(_changed_sets(judged)), read, lambda: controller(t, fleet))
     edited.update({ref: pair for ref, pair in sets.edited.items() if ref not in edited})
     new += sets.new
-    for ref, (before, after) in edited.items():
-        by_ref[ref] = _edited_child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
+    for number, (ref, (before, after)) in enumerate(edited.items()):
+        prepared = None if change.by_files else change.given(ref)
+        renders = not change.by_files and number < _MOST_RENDERED
+        child = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
+        by_ref[ref] = _edited_child(by_ref.get(ref), child, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child
@@ -83,17 +87,29 @@ def _changed_sets(judged: Sequence[Touched]) -> Iterator[ManifestPair]:
         yield from (ManifestPair(m, None) for m in change.removed.values() if is_set(m))
 
 
+_MOST_RENDERED = 50
+"""Most edited Applications that the server renders at their new revisions."""
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """An Application that the change edits: as it is listed, its manifest before and after, and head's manifests, if they are given.
+
+    `renders`: whether the server may be asked for head's.
+    """
+
+    listed: App
+    before: Object | None
+    after: Object
+    prepared: Sequence[Object] | None
+    renders: bool
+
+
 def _edited_child(
-    found: Touched | None,
-    listed: App,
-    before: Object | None,
-    after: Object,
-    fleet: Fleet,
-    t: Transport,
-    plan: Plan,
-    coming: frozenset[str],
+    found: Touched | None, edit: _Edit, fleet: Fleet, t: Transport, plan: Plan, coming: frozenset[str]
 ) -> Touched:
     """The live Application with the edit applied, since templates and people may have added fields."""
+    listed, before, after = edit.listed, edit.before, edit.after
     if found is None or found.regenerated_only or found.what == "removed" or found.after is None:
         app, _ = read_application(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
@@ -105,12 +121,34 @@ def _edited_child(
     if before is not None:
         spec = merged(listed.spec, mapping(before, "spec"), spec)
         metadata = merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
-    notes, unjudged = found.notes, ""
+    unjudged = ""
     if any(without_blanks(spec.get(n)) != without_blanks(listed.spec.get(n)) for n in _RENDERED_FROM):
-        unjudged = "Its source or destination changes: what it will render is not known before the merge."
-        notes = (*notes, unjudged)
+        revisions = _other_revisions(listed.spec, spec) if edit.renders else {}
+        made = render_elsewhere(t, listed, revisions, edit.prepared, fleet) if revisions or edit.prepared else None
+        if made is not None:
+            found = touched_application(t, made, fleet, plan)
+        else:
+            unjudged = "Its source or destination changes: what it will render is not known before the merge."
+    notes = (*found.notes, unjudged) if unjudged else found.notes
+    assert found.after is not None
     ahead = refused_app(respecified(found.after, spec, metadata, fleet), listed.spec, fleet, coming)
     return replace(found, after=ahead, notes=notes, unjudged=unjudged, respecified=True)
+
+
+def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:
+    """The new revisions of the sources by their numbers from 1, if nothing else changes in what is rendered and where it goes; else nothing."""
+    was, now = sources_of(before), sources_of(after)
+    alike = [{**one, "targetRevision": ""} for one in was] == [{**one, "targetRevision": ""} for one in now]
+    moved = bool(after.get("sourceHydrator")) or before.get("destination") != after.get("destination")
+    kinds = [bool(spec.get("sources")) for spec in (before, after)]
+    if moved or not alike or kinds[0] != kinds[1]:
+        return {}
+    pairs = enumerate(zip(was, now, strict=True), 1)
+    return {
+        place: str(new.get("targetRevision") or "HEAD")
+        for place, (old, new) in pairs
+        if old.get("targetRevision") != new.get("targetRevision")
+    }
 
 
 _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UsageError
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
@@ -81,6 +83,35 @@ def render(t: Transport, candidate: Candidate, change: GatedChange, base: str, f
         return replace(found, head_error=made)
     again = _attempt(t, candidate, revision, fresh=1) if change.renders_twice else None
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
+
+
+def render_elsewhere(
+    t: Transport, app: App, revisions: Mapping[int, str], prepared: Sequence[Object] | None, fleet: Fleet
+) -> Renders | None:
+    """Both renders of an application whose sources will follow other revisions, by their numbers from 1; None if head's is not known.
+
+    `prepared`: head's manifests, if they are given.
+    """
+    found = Renders(Candidate(app, tuple(revisions)))
+    base = _attempt(t, found.candidate, "")
+    head = prepared if prepared is not None else _at_revisions(t, app, revisions)
+    if isinstance(base, Failure) or isinstance(head, Failure):
+        return None
+    if isinstance(base, str):
+        found = replace(found, base_error=base)
+    else:
+        found = replace(found, base=rendered(base, app, fleet))
+    if isinstance(head, str):
+        return replace(found, head_error=head)
+    given = [tracked(m, app, fleet) for m in head] if prepared is not None else head
+    return replace(found, head=rendered(given, app, fleet))
+
+
+def _at_revisions(t: Transport, app: App, revisions: Mapping[int, str]) -> tuple[Object, ...] | str | Failure:
+    if not dig(app.spec, "sources"):
+        return _asked(app, lambda: api.manifests(t, app.ref, revision=revisions[1]), revisions[1])
+    pairs = sorted(revisions.items())
+    return _asked(app, lambda: api.manifests(t, app.ref, revisions=pairs), ", ".join(revisions.values()))
 
 
 def _local_renders(change: GatedChange, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
@@ -177,12 +208,21 @@ def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) 
     """Manifests, why they do not render, or a Failure if that is unknown. `revision` empty: the one that the application follows."""
     app = candidate.app
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
-    try:
+
+    def ask() -> tuple[Object, ...]:
         if not revision:
             return api.manifests(t, app.ref)
         if several:
             return api.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
         return api.manifests(t, app.ref, revision=revision, fresh=fresh)
+
+    return _asked(app, ask, revision)
+
+
+def _asked(app: App, ask: Callable[[], tuple[Object, ...]], revision: str) -> tuple[Object, ...] | str | Failure:
+    """The answer to a request for manifests, or why there is none; see `_attempt`."""
+    try:
+        return ask()
     except AuthError:
         raise
     except ApiError as error:

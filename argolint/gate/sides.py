@@ -112,6 +112,7 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
             *unseen_set_notes(fleet, (c.app for c in found)),
             *_render_notes(renders, change),
             *_named((j for j in every if j.regenerated_only), lambda j: j.ref, _REGENERATED_ONLY),
+            *_unjudged_notes(judged),
             *_unchecked_notes(judged),
             *edits.notes,
             *sets.notes,
@@ -169,6 +170,13 @@ def _named(items: Iterable[T], ref_of: Callable[[T], AppRef], text: str) -> Iter
     refs = [str(ref_of(item)) for item in items]
     if refs:
         yield f"{enumerated(refs, limit=5)}: {text}"
+
+
+def _unjudged_notes(judged: Sequence[Touched]) -> Iterator[str]:
+    """The Applications whose render is not known before the merge, by the reason."""
+    for reason in sorted({j.unjudged for j in judged if j.unjudged}):
+        text = reason[0].lower() + reason[1:].removesuffix(".")
+        yield from _named((j for j in judged if j.unjudged == reason), lambda j: j.ref, text)
 
 
 def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:

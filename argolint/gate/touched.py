@@ -74,6 +74,12 @@ def _loaded_application(t: Transport, found: Renders, fleet: Fleet, plan: Plan) 
     return read_application(t, app, fleet, plan, states=True)
 
 
+def touched_application(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> Touched:
+    """One application by both of its renders; unchanged if nothing differs."""
+    app, _ = _loaded_application(t, found, fleet, plan)
+    return _touched_application(found, app, fleet, plan) or Touched("changed", app, app)
+
+
 def _touched_application(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
     """The touched application; None if nothing differs after all."""
     ahead, base = found.head, found.base

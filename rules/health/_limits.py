@@ -10,19 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from argolint import App, Json, Object, Resource
+from argolint import App, Fleet, Json, Object, Resource
 from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.quantities import amount
+
+from ..shared.peers import peers
 
 Amounts = Mapping[str, Json]
 BOUNDS = ("LimitRange", "ResourceQuota")
 
 
-def bounding(app: App, namespace: str) -> Iterator[Resource]:
+def bounding(app: App, fleet: Fleet, namespace: str) -> Iterator[Resource]:
     """The LimitRanges and ResourceQuotas of a namespace, of this application and of others that were read."""
     for kind in BOUNDS:
         yield from (r for r in app.of_kind(kind, "") if r.namespace == namespace)
-    yield from (r for _, r in app.peers() if r.kind in BOUNDS and r.namespace == namespace)
+    yield from (peer for _, peer in peers(app, fleet, *BOUNDS) if peer.namespace == namespace)
 
 
 def states_of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:

@@ -34,7 +34,6 @@ from argolint import (
     Rank,
     Related,
     Resource,
-    ResourceId,
     Rule,
     Symptom,
     Want,
@@ -47,6 +46,7 @@ from argolint.values import annotations_of, json_in, mapping, maps, parse_time
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
+from ..shared.peers import peer_wants
 from ._limits import bounding, states_of
 from ._meaning import facts_of
 from ._unmeasured import unmeasured
@@ -73,10 +73,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         workload = _workload(app, hpa)
         if workload is not None and "OutOfSync" in (hpa.status, workload.status):
-            for key in fleet.of_kind(app.cluster, "", "LimitRange"):
-                if key.namespace == hpa.namespace and app.resource(key) is None:
-                    id_ = ResourceId("", "LimitRange", key.namespace, key.name, "", app.cluster)
-                    yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+            namespace = hpa.namespace
+            yield from peer_wants(app, fleet, [("", "LimitRange")], lambda key, at=namespace: key.namespace == at)
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -99,7 +97,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _workload(app: App, hpa: Resource) -> Resource | None:
-    """The workload that an autoscaler of the application scales, if it belongs to the application too."""
+    """The workload that an autoscaler of the application scales, if that one belongs to the application too."""
     target = mapping(hpa.desired or hpa.live, "spec", "scaleTargetRef")
     group = str(target.get("apiVersion") or "").rpartition("/")[0]
     return app.find(group, str(target.get("kind")), hpa.namespace, str(target.get("name")))
@@ -112,7 +110,7 @@ def _coming(app: App, fleet: Fleet, hpa: Resource) -> Iterator[Finding]:
         return
     if any(key.namespace == hpa.namespace for key in fleet.of_kind(app.cluster, "autoscaling.k8s.io", _VPA)):
         return  # it writes requests into the pods
-    bounds = tuple(bounding(app, hpa.namespace))
+    bounds = tuple(bounding(app, fleet, hpa.namespace))
     today = unmeasured(hpa.live, workload.live, states_of(bounds, "LimitRange", live=True))
     known = {(one.resource, one.container) for one in today}
     after = unmeasured(hpa.desired, workload.desired, states_of(bounds, "LimitRange", live=False))

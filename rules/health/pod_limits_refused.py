@@ -19,8 +19,7 @@ Sources: k8s.io/kubernetes plugin/pkg/admission/limitranger, pkg/quota/v1/evalua
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 from argolint import (
     Afterwards,
@@ -34,8 +33,6 @@ from argolint import (
     Rank,
     Related,
     Resource,
-    ResourceId,
-    ResourceKey,
     Rule,
     Want,
 )
@@ -44,6 +41,7 @@ from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
 
+from ..shared.peers import peer_wants, peers
 from ._limits import BOUNDS as _KINDS
 from ._limits import Refusal, bounding, refusals, states_of
 
@@ -57,19 +55,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     coming = [r for r in app.resources if r.status == "OutOfSync" and not r.requires_pruning]
     with_pods = {r.namespace for r in coming if r.mentions('"containers"', "desired")}
     bounded = {r.namespace for r in coming if r.kind in _KINDS and r.group == ""}
-    keys = [*_of_others(app, fleet, [("", kind) for kind in _KINDS], with_pods)]
-    keys += islice(_of_others(app, fleet, _WORKLOADS, bounded), _MOST)
-    for key in keys:
-        id_ = ResourceId(key.group, key.kind, key.namespace, key.name, "", app.cluster)
-        yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
-
-
-def _of_others(app: App, fleet: Fleet, kinds: Iterable[tuple[str, str]], namespaces: set[str]) -> Iterator[ResourceKey]:
-    """The objects of these kinds that other applications have in these namespaces."""
-    for group, kind in kinds if namespaces else ():
-        for key in fleet.of_kind(app.cluster, group, kind):
-            if key.namespace in namespaces and app.resource(key) is None:
-                yield key
+    yield from peer_wants(app, fleet, [("", kind) for kind in _KINDS], lambda key: key.namespace in with_pods)
+    if bounded:
+        yield from peer_wants(app, fleet, _WORKLOADS, lambda key: key.namespace in bounded, _MOST)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -80,21 +68,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         namespace = resource.namespace
         if namespace not in by_namespace:
-            by_namespace[namespace] = tuple(bounding(app, namespace))
+            by_namespace[namespace] = tuple(bounding(app, fleet, namespace))
         bounds = by_namespace[namespace]
         if bounds and (found := _coming(resource, bounds)):
             yield _finding(app, resource, bounds, found)
     for namespace in {r.namespace for kind in _KINDS for r in app.of_kind(kind, "") if r.status == "OutOfSync"}:
-        yield from _finding_of_others(app, namespace, tuple(bounding(app, namespace)))
+        yield from _finding_of_others(app, fleet, namespace, tuple(bounding(app, fleet, namespace)))
 
 
-def _finding_of_others(app: App, namespace: str, bounds: Sequence[Resource]) -> Iterator[Finding]:
+def _finding_of_others(app: App, fleet: Fleet, namespace: str, bounds: Sequence[Resource]) -> Iterator[Finding]:
     """A finding for the workloads of other applications that the application's ranges and quotas will refuse."""
     refused = [
         (peer, found[0])
-        for _, peer in app.peers()
-        if peer.namespace == namespace and peer.kind not in _KINDS
-        if (found := _coming(peer, bounds))
+        for _, peer in peers(app, fleet, *(kind for _, kind in _WORKLOADS))
+        if peer.namespace == namespace and (found := _coming(peer, bounds))
     ]
     for resource, refusal in sorted(refused, key=lambda pair: pair[0].id)[:1]:
         bound = next(r for r in bounds if r.kind == refusal.by and app.resource(r.key) is not None)
@@ -185,7 +172,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     if resource is None or not resource.desired:
         return None
-    left = _refused(resource.desired, tuple(bounding(after, resource.namespace)), live=False)
+    left = _refused(resource.desired, tuple(bounding(after, fleet, resource.namespace)), live=False)
     if left:
         return Afterwards(refused=f"the namespace would refuse the pods all the same: {left[0].says}")
     return Afterwards(live={resource.key: resource.live} if resource.live else {})

@@ -21,11 +21,11 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
-from argolint.application.applied import not_yet_applied
 from argolint.edits.advice import advice
-from argolint.values import glob, items, mapping, maps, parse_duration, text_at
+from argolint.values import items, maps, parse_duration, text_at
 
 from ._cron import Cron, parse
+from ._windows import project_windows, waiting_symptoms
 
 _HORIZON = timedelta(days=60)
 _LOOKS = 20_000
@@ -69,7 +69,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not _waits_for_sync(app):
         return
     zones = _time_zones(fleet, app)
-    assigned = maps(answer, "assignedWindows") if answer is not None else _project_windows(app, fleet)
+    assigned = maps(answer, "assignedWindows") if answer is not None else project_windows(app, fleet)
     windows = [w for raw in assigned if (w := _window(raw, zones))]
     if not windows and _is_blocked_by_window(app):
         yield _unread_windows_finding(app)
@@ -103,25 +103,6 @@ def _is_blocked_by_window(app: App) -> bool:
 def _is_held(app: App) -> bool:
     """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
     return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
-
-
-def _project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
-    """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
-    to = mapping(app.spec, "destination")
-    cluster = text_at(to, "name") or text_at(fleet.clusters.get(app.cluster), "name")
-    for window in maps(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
-        places = (
-            ("applications", (app.ref.name,)),
-            ("clusters", (app.cluster, cluster)),
-            ("namespaces", (text_at(to, "namespace"),)),
-        )
-        fits = [
-            any(glob.matches(str(pattern), value) for pattern in patterns for value in values if value)
-            for field, values in places
-            if (patterns := items(window, field))
-        ]
-        if fits and (all(fits) if window.get("andOperator") else any(fits)):
-            yield window
 
 
 def _time_zones(fleet: Fleet, app: App) -> dict[_Name, str]:
@@ -232,19 +213,11 @@ def _unread_windows_finding(app: App) -> Finding:
 
 
 def _claims(app: App) -> Iterator[Symptom]:
-    """Symptoms that the next sync ends: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
+    """Symptoms that the next sync ends, and the refusal itself."""
     if _is_blocked_by_window(app):
         yield Symptom.operation()
         yield Symptom.condition("SyncError")
-    for resource in app.missing:
-        yield Symptom.missing(resource.id)
-        yield Symptom.health(resource.id)
-    for resource in app.extra if app.prune else ():
-        yield Symptom.extra(resource.id)
-    for resource in app.changed:
-        yield from (
-            Symptom.change(resource.id, c.pointer) for c in resource.changes if not_yet_applied(app, resource, c)
-        )
+    yield from waiting_symptoms(app)
 
 
 def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:

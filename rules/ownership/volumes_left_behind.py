@@ -1,0 +1,149 @@
+"""A renamed workload starts with empty volumes
+
+What it finds: a StatefulSet that a sync creates in place of one that leaves Git, with the same images and claim templates under another name; and a PersistentVolumeClaim that takes the place
+of another one in the pods of a workload. `cause` is `stateful-set` or `claim`.
+
+Why it hurts: a claim of a StatefulSet has its name in its own, so the new one gets new claims. It starts, is Healthy, and has no data; the old claims stay, and no one names them.
+
+How to fix: keep the name (a chart has `nameOverride`, `fullnameOverride` or the release's name for it), or give the new claims the old data before the sync.
+
+Example: another `releaseName`, so that the chart's StatefulSet `db` becomes `shop-db`.
+
+Not reported: claims that are there already, and claims with a `dataSource`.
+
+Sources: kubernetes.io, StatefulSets, Stable Storage; CSI Volume Cloning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule
+from argolint.values import dig, join_pointer, maps, text_at
+from argolint.values.knowledge import dump
+from argolint.values.kubernetes import images
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each workload or claim under a new name."""
+    yield from _stateful_sets(app)
+    yield from _claims(app)
+
+
+def _coming(app: App, kind: str, group: str) -> list[Resource]:
+    """The objects that a sync creates."""
+    return [r for r in app.of_kind(kind, group) if r.desired and r.live is None and not r.hook]
+
+
+def _leaving(app: App, kind: str, group: str) -> list[Resource]:
+    """The live objects that are in Git no more."""
+    return [r for r in app.of_kind(kind, group) if r.live and (r.requires_pruning or r.extra)]
+
+
+def _stateful_sets(app: App) -> Iterator[Finding]:
+    leaving = _leaving(app, "StatefulSet", "apps")
+    for new in _coming(app, "StatefulSet", "apps") if leaving else ():
+        old = next((one for one in leaving if _is_renamed(one, new)), None)
+        names = [name for name, template in _templates(new.desired) if not dig(template, "spec", "dataSource")]
+        if old is not None and names and not any(_has_claim(app, new, f"{name}-{new.name}-0") for name in names):
+            pairs = [(f"{name}-{old.name}-0", f"{name}-{new.name}-0") for name in names]
+            yield _finding(app, old, new, pairs, "stateful-set")
+
+
+def _is_renamed(old: Resource, new: Resource) -> bool:
+    alike = old.namespace == new.namespace and _repositories(old.live) == _repositories(new.desired)
+    return alike and bool(_names(old.live)) and _names(old.live) == _names(new.desired)
+
+
+def _templates(obj: Object | None) -> list[tuple[str, Object]]:
+    return [(text_at(each, "metadata", "name"), each) for each in maps(obj, "spec", "volumeClaimTemplates")]
+
+
+def _names(obj: Object | None) -> list[str]:
+    return sorted(name for name, _ in _templates(obj))
+
+
+def _repositories(obj: Object | None) -> list[str]:
+    """The images without tag and digest."""
+    return sorted(image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in images(obj))
+
+
+def _has_claim(app: App, resource: Resource, name: str) -> bool:
+    """Whether the claim is there already, in the tree or the application."""
+    known = app.find("", "PersistentVolumeClaim", resource.namespace, name)
+    in_tree = (node.id for node in app.nodes_of("PersistentVolumeClaim", "") if node.uid)
+    return (known is not None and known.live is not None) or any(
+        (id_.namespace, id_.name) == (resource.namespace, name) for id_ in in_tree
+    )
+
+
+def _claims(app: App) -> Iterator[Finding]:
+    """Claims that take the place of others in the pods of a workload."""
+    leaving = {r.name: r for r in _leaving(app, "PersistentVolumeClaim", "")}
+    coming = {r.name: r for r in _coming(app, "PersistentVolumeClaim", "")} if leaving else {}
+    reported: set[str] = set()
+    for resource in app.resources if coming else ():
+        before, after = _mounted(resource.live), _mounted(resource.desired)
+        for volume, name in after.items():
+            old, new = leaving.get(before.get(volume, "")), coming.get(name)
+            if old is None or new is None or new.name in reported or dig(new.desired, "spec", "dataSource"):
+                continue
+            if old.namespace == new.namespace == resource.namespace and not _has_claim(app, new, new.name):
+                reported.add(new.name)
+                yield _finding(app, old, new, [(old.name, new.name)], "claim")
+
+
+def _mounted(obj: Object | None) -> dict[str, str]:
+    """The claims of the pods by the names of their volumes."""
+    spec = dig(obj, "spec", "template", "spec")
+    claims = ((text_at(v, "name"), text_at(v, "persistentVolumeClaim", "claimName")) for v in maps(spec, "volumes"))
+    return {volume: claim for volume, claim in claims if claim}
+
+
+def _finding(app: App, old: Resource, new: Resource, pairs: Sequence[tuple[str, str]], cause: str) -> Finding:
+    first, _ = pairs[0]
+    where = "its volumes are empty" if cause == "stateful-set" else "it is empty"
+    return Finding(
+        message=f"{new.id} takes the place of {old.name}, and {where}: the data is in claim {first}.",
+        at=Location(app.ref, new.id, join_pointer("metadata", "name")),
+        cause=cause,
+        confidence="likely",
+        evidence=tuple(f"{after} is a new claim; {before} has the data" for before, after in pairs[:8]),
+        related=(Related(app.ref, old.id, role="other"),),
+        fixes=(_keep_fix(old, new), _clone_fix(new, pairs)),
+    )
+
+
+def _keep_fix(old: Resource, new: Resource) -> Fix:
+    text = (
+        f"metadata.name of {new.kind}: {old.name} (in a chart: nameOverride, fullnameOverride or the release's name)\n"
+    )
+    return Fix(f"Keep the name {old.name}", "manifest", str(new.id), Edit("text", text))
+
+
+def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
+    """Claims that are copies of the old ones: the StatefulSet takes those that are there."""
+    specs = {name: template.get("spec") for name, template in _templates(new.desired)} or {"": dig(new.desired, "spec")}
+    made = [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": after, "namespace": new.namespace},
+            "spec": {
+                **(specs.get(after.removesuffix(f"-{new.name}-0")) or specs.get("") or {}),
+                "dataSource": {"kind": "PersistentVolumeClaim", "name": before},
+            },
+        }
+        for before, after in pairs
+    ]
+    caveat = "the CSI driver has to clone volumes; stop the old pods first, and give each further replica its claim"
+    return Fix(
+        "Or clone the old claims before the sync",
+        "manifest",
+        f"namespace {new.namespace}",
+        Edit("yaml", dump(made)),
+        caveat,
+    )
+
+
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, causes=("stateful-set", "claim"), rank=Rank.CAUSE)

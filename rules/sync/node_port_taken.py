@@ -1,0 +1,110 @@
+"""Two Services claim one node port
+
+What it finds: a Service that a sync brings or changes, with a `nodePort` that another Service of the cluster has.
+
+Why it hurts: a node port belongs to one Service of the cluster. The API server refuses the second one ("provided port is already allocated"), so the sync fails.
+
+How to fix: leave `nodePort` out, and Kubernetes chooses a free one; or write another one.
+
+Example: a chart with a fixed node port is installed a second time.
+
+Not reported: a port that moves from one Service to another in the same change. At most a hundred Services of other applications are read.
+
+Sources: k8s.io/kubernetes pkg/registry/core/service/storage (allocator); kubernetes.io, Service, type NodePort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import Afterwards, App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
+from argolint.edits import manifest_patch, removals
+from argolint.values import maps, text_at
+
+from ..shared.peers import peer_wants, peers
+
+_NAMES_A_PORT = '"nodePort"'
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The Services of other applications, if a sync brings a node port."""
+    if any(_coming(service) for service in app.of_kind("Service", "")):
+        yield from peer_wants(app, fleet, [("", "Service")], lambda key: True)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each node port that is taken."""
+    for service in app.of_kind("Service", ""):
+        coming = _coming(service)
+        for pointer, (port, protocol) in coming.items():
+            if (holder := _holder(app, fleet, service, (port, protocol))) is not None:
+                yield _finding(app, service, pointer, port, *holder)
+
+
+def _after(resource: Resource) -> Object | None:
+    return None if resource.requires_pruning else resource.desired if resource.desired_known else resource.live
+
+
+def _ports(obj: Object | None) -> dict[str, tuple[int, str]]:
+    """Node port and protocol by the pointer of the field."""
+    found = {}
+    for number, port in enumerate(maps(obj, "spec", "ports")):
+        value = port.get("nodePort")
+        if isinstance(value, int) and value and text_at(obj, "spec", "type") in ("NodePort", "LoadBalancer"):
+            found[f"/spec/ports/{number}/nodePort"] = (value, text_at(port, "protocol") or "TCP")
+    return found
+
+
+def _coming(service: Resource) -> dict[str, tuple[int, str]]:
+    """The node ports that a sync brings."""
+    if service.status != "OutOfSync" or service.requires_pruning or not service.mentions(_NAMES_A_PORT, "desired"):
+        return {}
+    known = set(_ports(service.live).values())
+    return {at: port for at, port in _ports(service.desired).items() if port not in known}
+
+
+def _holder(app: App, fleet: Fleet, service: Resource, port: tuple[int, str]) -> tuple[AppRef, Resource] | None:
+    """The Service that has the port today and keeps it, or, of this application, brings it first."""
+    for other in app.of_kind("Service", ""):
+        keeps = port in _ports(_after(other)).values()
+        if other.key != service.key and keeps and (other.live is not None or other.key < service.key):
+            return app.ref, other
+    return next(
+        ((owner, peer) for owner, peer in peers(app, fleet, "Service") if port in _ports(_held(peer)).values()), None
+    )
+
+
+def _held(peer: Resource) -> Object | None:
+    """What a Service of another application has after its own sync; the port may be the API server's choice, which only the live one shows."""
+    after = _after(peer)
+    return after if after is None or _ports(after) else peer.live
+
+
+def _finding(app: App, service: Resource, pointer: str, port: int, owner: AppRef, other: Resource) -> Finding:
+    of = "" if owner == app.ref else f' of "{owner.name}"'
+    return Finding(
+        message=f"The next sync fails at {service.id}: node port {port} belongs to {other.id}{of}.",
+        at=Location(app.ref, service.id, pointer),
+        confidence="likely",
+        related=(Related(owner, other.id, role="other"),),
+        fixes=(
+            manifest_patch(
+                service.id,
+                "Leave the node port to Kubernetes",
+                removals(service.desired, [pointer]),
+                "who calls the port by its number has to learn the new one",
+            ),
+        ),
+    )
+
+
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """What the API server says of the ports after the edit."""
+    service = after.resource(finding.at.resource.key) if finding.at.resource else None
+    if service is None or service.desired is None:
+        return None
+    taken = [port for port in _ports(service.desired).values() if _holder(after, fleet, service, port) is not None]
+    return Afterwards(refused=f"node port {taken[0][0]} is taken all the same" if taken else "")
+
+
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.CAUSE)
