@@ -39,7 +39,7 @@ A fixture is `tests/rules/<rule-id>/bad-*.yaml` (the rule has findings) or `good
 objects, let `scripts/expect.py FILE...` fill in `expect`, and read the result.
 
 A near miss costs a line where another fixture would cost a file. It searches lines `key: value` of the findings, among them those of later fixes, which `expect` lacks
-(`edit 2: ...`, `caveat 2: ...`); for these alone, `change` may be left out. A change reaches what an anchor's aliases share, as an edit of the file does.
+(`edit 2: ...`, `caveat 2: ...`, `safe 1: true`); for these alone, `change` may be left out. A change reaches what an anchor's aliases share, as an edit of the file does.
 
 For a rule of several Argo CDs use `servers` instead of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
 (names for clusters, as in a servers file).
@@ -178,11 +178,12 @@ _ABSENT = object()
 
 
 def _every_fix(finding: document.ReportedFinding) -> Mapping[str, Json]:
-    """The form of `expect`, with the content of later fixes."""
+    """The form of `expect`, with what it leaves out of the fixes."""
+    fields = ("caveat", "verified", "safe")
     later = {
         f"{key} {number}": value
-        for number, fix in enumerate(finding.fixes[1:], 2)
-        for key, value in (("edit", fix.edit.content), ("caveat", fix.caveat), ("verified", fix.verified))
+        for number, fix in enumerate(finding.fixes, 1)
+        for key, value in (("edit", fix.edit.content), *((field, getattr(fix, field)) for field in fields))
     }
     return {**whole(finding), **later}
 
