@@ -29,9 +29,17 @@ A fixture is `tests/rules/<rule-id>/bad-*.yaml` (the rule has findings) or `good
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
        confidence: proven, evidence: [...], related: [db], fix: title of the first fix, before: [commands], edit: its content,
        verified: true, caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+    near:                                                # near misses: what the rule alone finds after a small change
+    - change: {/apps/0/resources/0/live/spec/replicas: 2, /apps/0/nodes/1: null}   # JSON pointers in the fixture; null removes
+      gone: [Deployment/web]                             # texts of `expect` that it no longer says; `all`: it finds nothing
+      says: ["severity: warning"]                        # texts that it says now, and `expect` lacks
+      same: true                                         # all messages are those of `expect`
 
 `whole` is the form of a finding in `expect`: only empty fields are left out, anything else that is missing is a mismatch. Write the
 objects, let `scripts/expect.py FILE...` fill in `expect`, and read the result.
+
+A near miss costs a line where another fixture would cost a file. It searches lines `key: value` of the findings, among them those of later fixes, which `expect` lacks
+(`edit 2: ...`, `caveat 2: ...`, `safe 1: true`); for these alone, `change` may be left out. A change reaches what an anchor's aliases share, as an edit of the file does.
 
 For a rule of several Argo CDs use `servers` instead of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
 (names for clusters, as in a servers file).
@@ -41,7 +49,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -136,6 +145,69 @@ def mismatches(found: document.Report, rule_id: str, expected: Sequence[Mapping[
         ]
     lines += [f"unexpected: {json.dumps(whole(f), ensure_ascii=False)}" for f in own_findings[len(expected) :]]
     return lines
+
+
+def near_mismatches(fixture: Fixture, rule: Rule) -> list[str]:
+    """What the rule alone gets wrong in the near misses of the fixture, in words; ValueError for one that states nothing new."""
+    lines = []
+    before, messages = _lines(fixture.expected), [want.get("message") for want in fixture.expected]
+    for number, near in enumerate(fixture.data.get("near") or ()):
+        gone, says, same = near.get("gone") or (), near.get("says") or (), near.get("same")
+        if near.keys() - {"change", "gone", "says", "same"} or not (gone or says or same):
+            raise ValueError(
+                f"{fixture.path}: near miss {number} needs `gone`, `says` or `same: true`, and nothing else but `change`"
+            )
+        if any(text in before for text in says) or not (
+            before if gone == "all" else all(text in before for text in gone)
+        ):
+            raise ValueError(f"{fixture.path}: near miss {number}: `gone` must be in `expect`, and `says` must not")
+        report = check(Fixture(fixture.path, _changed(fixture.data, near.get("change") or {})), [rule])
+        own_findings = [finding for finding in report.findings if finding.rule == rule.id]
+        after = _lines(_every_fix(finding) for finding in own_findings)
+        left = [after] if gone == "all" and after else [text for text in gone if gone != "all" and text in after]
+        wrong = [f"failure: {f.stage}: {f.error}" for f in report.failures]
+        wrong += [f"still says {text}" for text in left]
+        wrong += [f"does not say {text}, but:\n{after}" for text in says if text not in after]
+        if same and [finding.message for finding in own_findings] != messages:
+            wrong.append(f"does not say the same, but:\n{after}")
+        lines += [f"near miss {number}: {text}" for text in wrong]
+    return lines
+
+
+_ABSENT = object()
+
+
+def _every_fix(finding: document.ReportedFinding) -> Mapping[str, Json]:
+    """The form of `expect`, with what it leaves out of the fixes."""
+    fields = ("caveat", "verified", "safe")
+    later = {
+        f"{key} {number}": value
+        for number, fix in enumerate(finding.fixes, 1)
+        for key, value in (("edit", fix.edit.content), *((field, getattr(fix, field)) for field in fields))
+    }
+    return {**whole(finding), **later}
+
+
+def _lines(findings: Iterable[Mapping[str, Json]]) -> str:
+    """One line for each field; a value that is no text as JSON."""
+    return "\n".join(
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+        for finding in findings
+        for key, value in finding.items()
+    )
+
+
+def _changed(data: Mapping[str, Json], change: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A copy with other values at JSON pointers; the parent of each must be there. `-` appends to a list, None removes."""
+    import jsonpatch
+    import jsonpointer
+
+    copied = deepcopy(data)
+    for at, value in change.items():
+        there = not at.endswith("/-") and jsonpointer.resolve_pointer(copied, at, _ABSENT) is not _ABSENT
+        op = "remove" if value is None else "replace" if there else "add"
+        jsonpatch.apply_patch(copied, [{"op": op, "path": at, "value": value}], in_place=True)
+    return copied
 
 
 def whole(finding: document.ReportedFinding) -> dict[str, Json]:

@@ -70,8 +70,13 @@ def is_noticed(rule: Rule, others: list[Rule], folder: Path) -> bool:
             fixture = testing.load_fixture(path)
             if testing.mismatches(testing.check(fixture, rules), rule.id, fixture.expected):
                 return True
+            if testing.near_mismatches(fixture, rule):
+                return True
         for path in sorted(folder.glob("good-*.yaml")):
-            report = testing.check(testing.load_fixture(path), rules)
+            fixture = testing.load_fixture(path)
+            report = testing.check(fixture, rules)
+            if testing.near_mismatches(fixture, rule):
+                return True
             if report.failures or any(f.severity != "info" and not f.suppressed for f in report.findings):
                 return True
     except Exception:  # any exception of a changed rule is noticed

@@ -16,6 +16,7 @@ from argolint.errors import UsageError
 from argolint.forecast.conditions import CONDITIONS
 from argolint.forecast.releases import Product, has, shown, step
 from argolint.forecast.table import TableError, rows
+from argolint.forecast.today import oldest_cluster
 from argolint.forecast.upgrade import Upgrade
 from argolint.forecast.wanted import every_row, upgrades
 from argolint.model import Failure, Finding
@@ -828,6 +829,14 @@ def test_a_row_speaks_of_what_it_concerns_and_of_nothing_else(cause: str) -> Non
     concerned, other, wanted, message = CASES[cause]
     assert [f.message for f in of(forecast(concerned, **wanted), cause)] == [message]
     assert of(forecast(other, **wanted), cause) == []
+
+
+def test_the_oldest_of_the_chosen_clusters_is_what_an_upgrade_begins_with() -> None:
+    near, far = cluster("v1.31.2"), cluster("v1.24.3", "https://edge.example.com:6443")
+    found, _ = read_fleet(FixtureTransport(fleet(app("web", config("a")), clusters=[near, far])))
+    assert oldest_cluster(found, frozenset()) == "v1.24.3"
+    assert oldest_cluster(found, frozenset({near["server"]})) == "v1.31.2"
+    assert oldest_cluster(found, frozenset({"https://gone.example.com"})) == ""
 
 
 def test_every_condition_is_used_and_every_row_of_a_condition_can_be_filled_in() -> None:

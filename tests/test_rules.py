@@ -79,6 +79,12 @@ def test_good_fixture_is_silent_under_every_rule(path: Path) -> None:
     assert [f.error for f in found.failures] == []
 
 
+@pytest.mark.parametrize("path", [path for path in _files("*.yaml") if "\nnear:" in path.read_text("utf-8")], ids=_name)
+def test_near_miss_of_a_fixture_says_what_it_must(path: Path) -> None:
+    fixture = testing.load_fixture(path)
+    assert testing.near_mismatches(fixture, RULES[path.parent.name]) == []
+
+
 def test_every_rule_has_a_bad_and_a_good_fixture_and_no_fixture_lacks_a_rule() -> None:
     bad = {path.parent.name for path in _files("bad-*.yaml")}
     good = {path.parent.name for path in _files("good-*.yaml")}

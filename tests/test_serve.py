@@ -261,6 +261,24 @@ def test_an_application_without_findings_is_served_as_well() -> None:
     assert [(a["app"]["name"], a["findings"]["error"]) for a in listed] == [("quiet app", 0), ("web", 1)]
 
 
+def test_an_application_is_served_with_its_own_failures_and_those_of_its_argo_cd() -> None:
+    checked = _checked("web")
+    (web,) = checked.apps
+    other = r.ReportedApp(web.server, "argocd", "other", "shop")
+    ours = [s.name for s in checked.report.servers][0]
+    failures = [
+        r.ReportedFailure("states", "of web", app=web),
+        r.ReportedFailure("states", "of other", app=other),
+        r.ReportedFailure("clusters", "of the only one"),
+        r.ReportedFailure("clusters", "of ours", server=ours),
+        r.ReportedFailure("clusters", "of theirs", server="theirs"),
+    ]
+    report = msgspec.structs.replace(checked.report, failures=tuple(failures))
+    served = Documents(report, {web, other}, Style()).at("/api/v1/applications/argocd/web")
+    assert served is not None
+    assert [f["error"] for f in json.loads(served.body)["failures"]] == ["of web", "of the only one", "of ours"]
+
+
 def test_of_several_argo_cds_each_that_is_down_is_told_once() -> None:
     def checked(*failures: r.ReportedFailure) -> CheckResult:
         whole = _checked("web")

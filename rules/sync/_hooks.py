@@ -44,7 +44,7 @@ def manifest_of(app: App, id_: ResourceId) -> Object | None:
 def is_held(app: App, node: Node) -> bool:
     """Whether a hook has ended and is deleted, and only the finalizer that Argo CD gives to hooks keeps it."""
     live: Object | None = app.evidence.get(Want("live", node.id))
-    if live is None or not dig(live, "metadata", "deletionTimestamp"):
+    if not dig(live, "metadata", "deletionTimestamp"):
         return False
     ended = any(
         c.get("status") == "True" and c.get("type") in ("Complete", "Failed")

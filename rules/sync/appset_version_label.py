@@ -28,8 +28,8 @@ from argolint.values.patterns import regex
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = regex(r"\d{1,3}\.\d{1,3}")
 _LONG = regex(r"v\d{1,3}\.\d{1,3}\.\d{1,3}\S{0,60}")
-_NEW = ((3, 3, 3), (3, 4, 0))
-"""The releases of each line that write the patch version too."""
+_NEW = (3, 3, 3)
+"""The first release that writes the patch version too."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -63,10 +63,7 @@ def _mismatches_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[O
 def _writes_patch(version: str) -> bool | None:
     """Whether this version writes the patch version; None if it is unknown."""
     have = parse_version(version)
-    if not have:
-        return None
-    whole = (*have, 0, 0)[:3]
-    return any(whole >= since for since in (_NEW if whole[:2] == (3, 3) else _NEW[1:]))
+    return (*have, 0, 0)[:3] >= _NEW if have else None
 
 
 def _is_other_form(version: str, writes_patch: bool | None) -> bool:
