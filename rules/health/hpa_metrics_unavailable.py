@@ -51,6 +51,8 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each autoscaler; for late metrics a remark, if Argo CD calls the autoscaler Degraded."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
+        if not hpa.mentions("ScalingActive", "live"):
+            continue
         condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
         if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
             continue
