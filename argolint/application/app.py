@@ -6,11 +6,12 @@ An `App` is made from the list call alone; reading its states (managed-resources
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from argolint.application.entry import Entry
 from argolint.application.operation import Condition, Event, Operation
@@ -193,6 +194,21 @@ class App:
         """Managed objects of a kind; `group` is exact if given (core is the empty string)."""
         return (r for r in self._by_kind.get(kind, ()) if group is None or r.id.group == group)
 
+    def of_kinds(self, table: Mapping[tuple[str, str], T]) -> Iterator[tuple[Resource, T]]:
+        """Managed objects of the kinds in a table by group and kind, each with its entry, in the table's order."""
+        if table.keys().isdisjoint(self._by_group_and_kind):
+            return
+        for pair, entry in table.items():
+            for resource in self._by_group_and_kind.get(pair, ()):
+                yield resource, entry
+
+    @cached_property
+    def _by_group_and_kind(self) -> Mapping[tuple[str, str], Sequence[Resource]]:
+        found: dict[tuple[str, str], list[Resource]] = {}
+        for r in self.resources:
+            found.setdefault((r.id.group, r.id.kind), []).append(r)
+        return found
+
     @cached_property
     def _by_kind(self) -> Mapping[str, Sequence[Resource]]:
         found: dict[str, list[Resource]] = {}
@@ -200,10 +216,21 @@ class App:
             found.setdefault(r.id.kind, []).append(r)
         return found
 
+    def mentioning(
+        self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either"
+    ) -> tuple[Resource, ...]:
+        """The objects of which a state contains this text (`Resource.mentions`), found once for all rules."""
+        return self.derive(_mentioning, what, side)
+
     @cached_property
     def groups(self) -> frozenset[str]:
         """The API groups of the managed objects; core is the empty string."""
         return frozenset(r.id.group for r in self.resources)
+
+    @cached_property
+    def stated(self) -> tuple[Resource, ...]:
+        """The objects of which a state is known: none, until the application is read."""
+        return tuple(r for r in self.resources if r.desired_state is not None or r.live_state is not None)
 
     @cached_property
     def changed(self) -> tuple[Resource, ...]:
@@ -322,6 +349,12 @@ class App:
             listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
             both.append(with_states(listed, state, nodes.get(key), known))
         return replace(self, resources=tuple(both), tree=tree, read=True)
+
+
+def _mentioning(
+    app: App, what: str | re.Pattern[str], side: Literal["either", "desired", "live"]
+) -> tuple[Resource, ...]:
+    return tuple(r for r in app.stated if r.mentions(what, side))
 
 
 def sources_of(spec: Object) -> tuple[Object, ...]:

@@ -214,15 +214,28 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return self.desired or self.live or {}
 
     def mentions(self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either") -> bool:
-        """True if a state as JSON contains this text, or a match of the pattern: a cheap test before decoding many objects."""
-        return (side != "live" and _contains(self.desired_state, what)) or (
-            side != "desired" and _contains(self.live_state, what)
-        )
+        """True if a state as JSON contains this text, or a match of the pattern: a cheap test before decoding many objects.
+
+        The answer is remembered, since five looks for a text take as long as decoding it; see App.mentioning.
+        """
+        if side == "either":
+            return self.mentions(what, "desired") or self.mentions(what, "live")
+        known: dict[tuple[str | re.Pattern[str], str], bool] = self.__dict__.setdefault("_mentions", {})
+        found = known.get((what, side))
+        if found is None:
+            state = self.desired_state if side == "desired" else self.live_state
+            found = known[what, side] = _contains(state, what)
+        return found
 
     @property
     def claimed(self) -> bool:
         """The list shows that its application wants it: compared (so neither hook nor skipped) and not to be pruned."""
         return self.status in _COMPARED and not (self.hook or self.requires_pruning)
+
+    @property
+    def absent(self) -> bool:
+        """Not live, or not known to be; `live` is None, without decoding it."""
+        return not self.live_known or _is_absent(self.live_state)
 
     @property
     def missing(self) -> bool:
@@ -438,7 +451,7 @@ def _json_text(state: Object) -> str:
 
 
 def _is_absent(state: State) -> bool:
-    return state is None or state in ("", "null")
+    return not state or state == "null"
 
 
 _REFRESH = "refresh the application (`argocd app get APP --refresh`); if it stays, a proxy may be altering responses"

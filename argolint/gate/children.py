@@ -51,9 +51,9 @@ def with_children(
     by_ref = {j.ref: j for j in judged}
     for parent in judged:
         made = parent.delta
-        for edit in made.changed.values():
-            if is_application(edit.head) and (ref := known.get(ref_of(edit.head, fleet))):
-                edited[ref] = (edit.base, edit.head)
+        for pair in made.changed.values():
+            if is_application(pair.head) and (ref := known.get(ref_of(pair.head, fleet))):
+                edited[ref] = (pair.base, pair.head)
         for manifest in filter(is_application, made.added.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 edited[ref] = (None, manifest)
@@ -68,8 +68,8 @@ def with_children(
     for number, (ref, (before, after)) in enumerate(edited.items()):
         prepared = None if change.by_files else change.given(ref)
         renders = not change.by_files and number < _MOST_RENDERED
-        child = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
-        by_ref[ref] = _edited_child(by_ref.get(ref), child, fleet, t, plan, coming)
+        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
+        by_ref[ref] = _edited_child(by_ref.get(ref), edit, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child

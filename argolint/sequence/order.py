@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from argolint.model import Object
 from argolint.values import annotations_of, comma_list
-from argolint.values.kubernetes import HOOK, wave
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, HOOK, wave
 
 PHASES = ("PreSync", "Sync", "PostSync", "SyncFail")
 SYNC, SYNC_FAIL = PHASES.index("Sync"), PHASES.index("SyncFail")
-MARKS = ("sync-wave", "/hook")
+MARKS = (ARGOCD_ANNOTATION, "helm.sh/hook")
 """Strings in every manifest that is applied at another time than wave 0 of the phase Sync."""
 _HELM_HOOK = "helm.sh/hook"
 _OWN = frozenset((*PHASES, "Skip"))

@@ -17,9 +17,7 @@ def notes(app: App) -> Iterator[Note]:
     for name, value in sorted(mapping(app.raw, *_ANNOTATIONS).items()):
         if name.startswith(PREFIX):
             yield Note(app.ref, None, name.removeprefix(PREFIX), value if isinstance(value, str) else "")
-    for resource in app.resources:
-        if not resource.mentions(PREFIX):
-            continue
+    for resource in app.mentioning(PREFIX):
         found = {**mapping(resource.live, *_ANNOTATIONS), **mapping(resource.desired, *_ANNOTATIONS)}
         for name, value in sorted(found.items()):
             if name.startswith(PREFIX):

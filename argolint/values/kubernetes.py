@@ -13,9 +13,12 @@ from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 from argolint.values.decoding import kind_of
 from argolint.values.memo import by_identity
+from argolint.values.patterns import regex
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+ARGOCD_ANNOTATION = regex(r"argocd\.argoproj\.io/(?!(?:tracking-id|installation-id)\")")
+"""In the text of every object with an annotation of Argo CD other than those that it writes itself."""
 COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
 SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile"
 HOOK = "argocd.argoproj.io/hook"
@@ -141,6 +144,10 @@ def wave(obj: Object | None) -> int:
     return (integer(annotations.get(_HOOK_WEIGHT)) or 0) if own is None else own
 
 
+PODS = '"containers"'
+"""In the text of every object with a pod spec."""
+
+
 def pod_spec(obj: Object | None) -> tuple[str, Object]:
     """The pod spec of a workload, Pod, CronJob or pod template, with its pointer; ("", {}) if there is none."""
     for pointer in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
@@ -203,8 +210,9 @@ def _reads(base: str, spec: Object) -> Iterator[PodReference]:
 
 def _environment(at: str, container: Object, *, starts: bool) -> Iterator[PodReference]:
     for index, variable in enumerate(items(container, "env")):
-        for field, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
-            ref = mapping(variable, "valueFrom", field)
+        source = mapping(variable, "valueFrom")
+        for field, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")) if source else ():
+            ref = mapping(source, field)
             yield from _read("", kind, ref, "name", f"{at}/env/{index}/valueFrom/{field}", starts, "environment")
     for index, source in enumerate(items(container, "envFrom")):
         for field, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):

@@ -21,12 +21,14 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Res
 from argolint.application.applied import git_moved
 from argolint.values import age_text, annotations_of, dig, get, labels_of, sh
 from argolint.values.kubernetes import argocd_name, kubectl_name
+from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 from ._scalers import scaler_of
 
 _WORKLOADS = (("Deployment", "apps"), ("StatefulSet", "apps"), ("Rollout", "argoproj.io"))
 _POINTER = "/spec/replicas"
+_NO_REPLICAS = regex(r'"replicas":\s*0\b')
 _ZERO_SCALERS = (("keda.sh", "ScaledObject"), ("http.keda.sh", "HTTPScaledObject"), ("sablier.acouvreur.fr", "Sablier"))
 _SLEEP_WORDS = (
     "downscal",
@@ -55,7 +57,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for kind, group in _WORKLOADS:
         for resource in app.of_kind(kind, group):
-            if not resource.mentions('"replicas"', "live") or resource.hook or resource.desired is None:
+            if not resource.mentions(_NO_REPLICAS, "live") or resource.hook or resource.desired is None:
                 continue
             wanted = dig(resource.desired, "spec", "replicas")
             if (

@@ -69,14 +69,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object whose manifest has such entries; otherwise one for a message on them."""
     refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
     is_reported = False
-    for resource in app.resources:
-        repeats = tuple(_repeats(resource.desired)) if resource.kind in _WORKLOADS and resource.desired else ()
+    for resource in app.stated:
+        repeats = resource.derive(_repeats) if resource.kind in _WORKLOADS else ()
         if repeats:
             is_reported = True
             yield _finding(app, resource, repeats, refused)
     if refused and not is_reported:
         for resource in app.resources:
-            repeats = tuple(_repeats(resource.live)) if resource.kind in _WORKLOADS and resource.live else ()
+            repeats = tuple(_repeats_in(resource.live)) if resource.kind in _WORKLOADS and resource.live else ()
             if repeats and resource.as_compared.desired is not None:
                 is_reported = True
                 yield _live_finding(app, resource.as_compared, repeats, refused)
@@ -89,7 +89,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-def _repeats(manifest: Object) -> Iterator[Repeat]:
+def _repeats(resource: Resource) -> tuple[Repeat, ...]:
+    return tuple(_repeats_in(resource.desired)) if resource.desired else ()
+
+
+def _repeats_in(manifest: Object) -> Iterator[Repeat]:
     for base, container in containers(manifest):
         for field, keys in _LISTS.items():
             yield from _repeats_in_list(f"{base}/{field}", field, items(container, field), keys)

@@ -30,7 +30,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield from respelling_findings(
         app, _has_same_duration, "duration", "Write the duration as Go prints it", "meta/v1/Duration"
     )
-    for resource in app.resources:
+    for resource in app.stated:
         for pointer in _coming_respellings(resource):
             yield _coming_respelling_finding(app, resource, pointer)
 

@@ -31,10 +31,10 @@ _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the objec
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all such fields."""
-    for resource in app.resources:
-        if not (resource.modified or resource.pending or resource.live is None):
+    for resource in app.stated:
+        if not resource.desired_known or not (resource.modified or resource.pending or resource.absent):
             continue
-        marked = resource.desired_known and resource.mentions(_ANY, "desired")
+        marked = resource.mentions(_ANY, "desired")
         own = tuple(
             join_pointer("metadata", name) for name in SERVER_SET if marked and _has_metadata_field(resource, name)
         )

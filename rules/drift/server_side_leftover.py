@@ -25,10 +25,11 @@ from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_serv
 from argolint.edits import application_place, removals, set_field
 from argolint.redaction import show
 from argolint.values import below, enumerated, get, join_pointer, sh
-from argolint.values.kubernetes import ITEM_NAMES, kubectl_name
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, ITEM_NAMES, kubectl_name
 
 from ..shared.triage import worth_reading
 
+_OPTION = "ServerSideApply=true"
 _TOOLS = ("kubectl", "helm", "argocd-controller", "argocd-application-controller", "before-first-apply")
 """Managers of programs that apply whole manifests client-side."""
 _MOST = 20
@@ -37,16 +38,19 @@ _MOST = 20
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the application syncs server-side, in a fleet that is read."""
-    return "ServerSideApply=true" in app.sync_options and worth_reading(app, fleet)
+    return _OPTION in app.sync_options and worth_reading(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object."""
     if not app.desired_known:
         return
-    for resource in app.resources:
+    candidates = app.stated if _OPTION in app.sync_options else app.mentioning(ARGOCD_ANNOTATION, "desired")
+    for resource in candidates:
+        if resource.hook or not resource.mentions(LAST_APPLIED, "live"):
+            continue
         live, desired = resource.live, resource.desired
-        if resource.hook or live is None or desired is None or not resource.mentions(LAST_APPLIED, "live"):
+        if live is None or desired is None:
             continue
         if not syncs_server_side(app.raw, desired) or not settled(app, resource):
             continue

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from argolint import Fleet, Object
+from argolint import Fleet, Resource
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import containers
-from argolint.values.memo import by_identity
 from argolint.values.patterns import regex
+
+from ._surroundings import shown_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,15 @@ class Variable:
     """True if it is an address only in a namespace with Services."""
 
 
-@by_identity(64)
-def variables(obj: Object) -> tuple[Variable, ...]:
-    """The variables of all containers of a manifest."""
+def variables(resource: Resource) -> tuple[Variable, ...]:
+    """The variables of all containers of an object, as `shown_object` shows it."""
+    return resource.derive(_variables)
+
+
+def _variables(resource: Resource) -> tuple[Variable, ...]:
     return tuple(
         Variable(f"{place}/env/{index}/value", name, value, *found)
-        for place, container in containers(obj)
+        for place, container in containers(shown_object(resource))
         for index, variable in enumerate(maps(container, "env"))
         for name, value in ((text_at(variable, "name"), text_at(variable, "value")),)
         if (found := _address_in(name, value)) is not None
@@ -59,6 +63,8 @@ def variables(obj: Object) -> tuple[Variable, ...]:
 
 def _address_in(name: str, value: str) -> tuple[Address, bool] | None:
     """The first address in the value, and whether it is a guess; None if there is none."""
+    if not (":" in value or "." in value or name.upper().endswith("HOST")):
+        return None  # nearly every value: neither a scheme, nor a port, nor a domain
     found = _HOST.match(value[:_MANY])
     if found is None:
         return None

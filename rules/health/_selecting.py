@@ -68,17 +68,22 @@ def _selecting_objects(app: App) -> Sequence[Selecting]:
 
 
 def _objects_with_selector(app: App) -> Iterator[Selecting]:
-    for (group, name), kind in kinds().items():
-        for resource in app.of_kind(name, group):
-            obj = shown_object(resource)
-            if not obj or resource.requires_pruning or _has_no_cluster_address(obj, kind):
-                continue
-            found = get(obj, kind.at, None)
-            selector = plain_selector(found) if kind.form == "labels" else label_selector(found)
-            if selector is None or selector.empty:
-                continue
-            if namespaces := _namespaces(obj, resource, kind):
-                yield Selecting(resource, kind, selector, namespaces)
+    for resource, _ in app.of_kinds(kinds()):
+        if (found := resource.derive(_selector)) is not None:
+            yield Selecting(resource, *found)
+
+
+def _selector(resource: Resource) -> tuple[Kind, Selector, tuple[str, ...]] | None:
+    """The kind of an object, its selector and the selector's namespaces; None without one."""
+    kind, obj = kinds()[resource.group, resource.kind], shown_object(resource)
+    if not obj or resource.requires_pruning or _has_no_cluster_address(obj, kind):
+        return None
+    found = get(obj, kind.at, None)
+    selector = plain_selector(found) if kind.form == "labels" else label_selector(found)
+    if selector is None or selector.empty:
+        return None
+    namespaces = _namespaces(obj, resource, kind)
+    return (kind, selector, namespaces) if namespaces else None
 
 
 def _has_no_cluster_address(obj: Object, kind: Kind) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, get, mapping
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import pod_spec
+from argolint.values.kubernetes import PODS, pod_spec
 
 from ..shared.labels import labels_at
 
@@ -56,22 +56,19 @@ def _known_objects(app: App) -> Iterator[tuple[AppRef, Resource]]:
 def _pod_templates(app: App) -> Mapping[str, Sequence[Member]]:
     found: dict[str, list[Member]] = defaultdict(list)
     for ref, resource in _known_objects(app):
-        if not resource.namespace or not resource.mentions('"containers"'):
-            continue
-        at, spec = pod_spec(resource.any)
-        if spec:
-            above = at.removesuffix("/spec")
-            metadata = mapping(get(resource.any, above, {}), "metadata")
-            member = Member(
-                ref,
-                resource.id,
-                labels_at(metadata),
-                spec,
-                f"{above}/metadata/labels",
-                annotations_of({"metadata": metadata}),
-            )
-            found[resource.namespace].append(member)
+        if resource.namespace and (template := resource.derive(_template)) is not None:
+            found[resource.namespace].append(Member(ref, resource.id, *template))
     return found
+
+
+def _template(resource: Resource) -> tuple[Mapping[str, str], Object, str, Mapping[str, str]] | None:
+    """The labels of an object's pods, their spec, the place of the labels, and the annotations; None without pods."""
+    at, spec = pod_spec(resource.any) if resource.mentions(PODS) else ("", {})
+    if not spec:
+        return None
+    above = at.removesuffix("/spec")
+    metadata = mapping(get(resource.any, above, {}), "metadata")
+    return labels_at(metadata), spec, f"{above}/metadata/labels", annotations_of({"metadata": metadata})
 
 
 def _services(app: App) -> Mapping[str, Sequence[Member]]:

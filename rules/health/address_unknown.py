@@ -23,7 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Rel
 from argolint.edits import manifest_patch
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
-from argolint.values.kubernetes import pod_spec
+from argolint.values.kubernetes import PODS, pod_spec
 
 from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting or not app.desired_known:
         return
     reported = set()
-    for resource in app.resources:
+    for resource in app.mentioning(PODS):
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
             for finding in _workload_findings(app, fleet, resource):
                 reported.add(resource.id)
@@ -98,7 +98,7 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
         return
     blind = _no_cluster_dns_reason(spec)
     reported = False
-    for variable in variables(obj):
+    for variable in variables(resource):
         pointer, name, value = variable.pointer, variable.name, variable.value
         address = address_of(variable, resource.namespace, fleet, app.cluster)
         if address is None or is_hidden(address.host, obj, pointer):

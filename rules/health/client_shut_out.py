@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, Rule
 from argolint.redaction import is_hidden
 from argolint.values import dig, get, mapping, maps, text_at
-from argolint.values.kubernetes import pod_spec
+from argolint.values.kubernetes import PODS, pod_spec
 
 from ..shared.labels import label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
@@ -69,7 +69,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
-    for resource in app.resources:
+    for resource in app.mentioning(PODS):
         if not resource.namespace or resource.requires_pruning or not resource.mentions('"env"'):
             continue
         obj = shown_object(resource)
@@ -78,7 +78,7 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
             continue
         labels = labels_at(mapping(get(obj, at.removesuffix("/spec"), {}), "metadata"))
         source = PodsEnd(labels, resource.namespace)
-        for variable in variables(obj):
+        for variable in variables(resource):
             address = address_of(variable, resource.namespace, fleet, app.cluster)
             if address is not None and not is_hidden(address.host, obj, variable.pointer):
                 yield from _calls_to_service(app, resource, variable.pointer, variable.name, address, source)

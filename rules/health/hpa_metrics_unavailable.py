@@ -70,17 +70,21 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The LimitRanges of other applications in the namespaces of autoscalers that a sync concerns."""
-    for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        workload = _workload(app, hpa)
-        if workload is not None and "OutOfSync" in (hpa.status, workload.status):
-            namespace = hpa.namespace
-            yield from peer_wants(app, fleet, [("", "LimitRange")], lambda key, at=namespace: key.namespace == at)
+    namespaces = {
+        hpa.namespace
+        for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling")
+        if (workload := _workload(app, hpa)) is not None and "OutOfSync" in (hpa.status, workload.status)
+    }
+    if namespaces:
+        yield from peer_wants(app, fleet, [("", "LimitRange")], lambda key: key.namespace in namespaces)
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each autoscaler; for late metrics a remark, if Argo CD calls the autoscaler Degraded."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         yield from _coming(app, fleet, hpa)
+        if not hpa.mentions("ScalingActive", "live"):
+            continue
         condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
         if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
             continue

@@ -31,6 +31,8 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each budget."""
     for budget in app.of_kind("PodDisruptionBudget", "policy"):
+        if not budget.mentions('"expectedPods"', "live"):
+            continue
         status = mapping(budget.live, "status")
         expected, demanded = number_at(status, "expectedPods"), number_at(status, "desiredHealthy")
         if expected > 0 and demanded >= expected and not status.get("disruptionsAllowed"):

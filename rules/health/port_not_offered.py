@@ -90,10 +90,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield from _service_findings(app, one, found)
         elif entry is not None and (found := selected_members(app, one)):
             yield from _monitor_findings(app, one, found, entry)
-    for (group, kind), entries in _port_references().items():
-        for resource in filter(may_refer, app.of_kind(kind, group)):
-            for entry in entries:
-                yield from _reference_findings(app, resource, entry)
+    for resource, entries in app.of_kinds(_port_references()):
+        for entry in entries if may_refer(resource) else ():
+            yield from _reference_findings(app, resource, entry)
 
 
 def _service_findings(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from decimal import Decimal
 from argolint import App, Finding, Fleet, Json, Location, Rank, Resource, Rule
 from argolint.edits import manifest_patch
 from argolint.values import get, mapping
-from argolint.values.kubernetes import containers
+from argolint.values.kubernetes import PODS, containers
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
@@ -33,15 +33,23 @@ _NUMBER = regex(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)m?")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each quantity that is new."""
-    for resource in app.resources:
+    for resource in app.mentioning(PODS, "desired"):
         if resource.requires_pruning or not resource.mentions('"resources"', "desired"):
             continue
-        for at, container in containers(resource.desired):
-            for field in ("limits", "requests"):
-                for name, value in mapping(container, "resources", field).items():
-                    place = f"{at}/resources/{field}/{name}"
-                    if (meant := _meant(name, value)) and get(resource.live, place, None) != value:
-                        yield _finding(app, resource, place, value, meant)
+        for place, value, meant in resource.derive(_slips):
+            if get(resource.live, place, None) != value:
+                yield _finding(app, resource, place, value, meant)
+
+
+def _slips(resource: Resource) -> tuple[tuple[str, Json, str], ...]:
+    """The place of each implausible quantity, its value, and the one that is meant."""
+    return tuple(
+        (f"{at}/resources/{field}/{name}", value, meant)
+        for at, container in containers(resource.desired)
+        for field in ("limits", "requests")
+        for name, value in mapping(container, "resources", field).items()
+        if (meant := _meant(name, value))
+    )
 
 
 def _meant(name: str, value: Json) -> str:

@@ -94,35 +94,39 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each name."""
     if app.deleting or not app.desired_known:
         return
-    for (group, kind), consequence in _CONSEQUENCES.items():
-        for resource in filter(may_refer, app.of_kind(kind, group)):
-            obj = shown_object(resource)
-            reported: set[tuple[str, str, str]] = set()
-            for named in references(obj) if obj else ():
-                namespace = named.namespace or resource.namespace
-                who = (named.kind, namespace, named.name)
-                if (
-                    (named.group, named.kind) not in _target_kinds()
-                    or who in reported
-                    or _is_load_balancer_action(obj, named)
-                ):
-                    continue
-                reported.add(who)
-                key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
-                if (found := _absence(app, fleet, resource, key)) is not None:
-                    yield _finding(app, resource, named, key, found, consequence)
-    for (group, kind), consequence in _READERS.items():
-        for resource in app.of_kind(kind, group):
-            yield from _misspelt(app, fleet, resource, consequence)
+    for resource, consequence in app.of_kinds(_CONSEQUENCES):
+        obj = shown_object(resource) if may_refer(resource) else {}
+        reported: set[tuple[str, str, str]] = set()
+        for named in references(obj) if obj else ():
+            namespace = named.namespace or resource.namespace
+            who = (named.kind, namespace, named.name)
+            if (
+                (named.group, named.kind) not in _target_kinds()
+                or who in reported
+                or _is_load_balancer_action(obj, named)
+            ):
+                continue
+            reported.add(who)
+            key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
+            if (found := _absence(app, fleet, resource, key)) is not None:
+                yield _finding(app, resource, named, key, found, consequence)
+    for resource, consequence in app.of_kinds(_READERS):
+        yield from _misspelt(app, fleet, resource, consequence)
+
+
+def _new_references(resource: Resource) -> tuple[Reference, ...]:
+    """What the manifest names and the live object does not."""
+    named = references(resource.desired) if resource.desired and not resource.requires_pruning else ()
+    return tuple(n for n in named if n.kind in _NEEDED and get(resource.live, n.pointer, None) != n.name)
 
 
 def _misspelt(app: App, fleet: Fleet, resource: Resource, consequence: str) -> Iterator[Finding]:
     """A finding for each name that a sync brings, which no object has and one almost has."""
     reported: set[ResourceKey] = set()
-    for named in references(resource.desired) if resource.desired and not resource.requires_pruning else ():
+    for named in resource.derive(_new_references):
         namespace = named.namespace or resource.namespace if named.kind in namespaced() else ""
         key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
-        if named.kind in _NEEDED and key not in reported and get(resource.live, named.pointer, None) != named.name:
+        if key not in reported:
             reported.add(key)
             near = None if _may_exist(app, fleet, key) else _almost(app, fleet, key)
             if near is not None:

@@ -39,6 +39,7 @@ from ._provider import provider_texts
 from ._sync_error_texts import Diagnosis, classify
 
 CRD = "externalsecrets.kubernetes-client.io"
+_KINDS = ("CustomResourceDefinition", "ExternalSecret")
 IMAGE = "kubernetes-external-secrets"
 
 
@@ -51,7 +52,8 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object of Kubernetes External Secrets that the application renders or still runs."""
     for resource in app.resources:
-        if es.is_leaving(app, resource):
+        runs = resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired")
+        if not (runs or resource.kind in _KINDS) or es.is_leaving(app, resource):
             continue
         if resource.kind == "CustomResourceDefinition" and resource.name == CRD:
             yield _part_finding(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
@@ -59,9 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         elif resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
             yield _object_finding(app, fleet, resource)
-        elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
-            IMAGE in image for image in images(resource.any)
-        ):
+        elif runs and any(IMAGE in image for image in images(resource.any)):
             yield _part_finding(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
 
 

@@ -29,7 +29,7 @@ _DELETED = ("external-secrets.io", "ExternalSecret")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Secret that loses its maker and has users."""
-    changed = [r for r in app.resources if (r.pending or r.changes) and (r.group, r.kind) in makers()]
+    changed = [r for r in app.stated if (r.modified or r.pending) and (r.group, r.kind) in makers()]
     for maker in changed:
         if maker.live is None or maker.desired is None:
             continue

@@ -51,7 +51,7 @@ class Left:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object with something that a tool was to replace."""
-    for resource in app.resources:
+    for resource in app.stated:
         if resource.desired_known and resource.derive(_is_marked):
             left = _left(app, resource.desired or {})
             if left is not None:

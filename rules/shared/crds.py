@@ -54,11 +54,9 @@ def _own_definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
 
 
 def _peer_definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
-    for want, peer in app.evidence.items():
-        if want.kind != "peer" or want.app is None or not isinstance(peer, Resource):
-            continue
+    for owner, peer in app.peers():
         if peer.kind == _KIND and _defines(peer, group, kind):
-            yield Definition(want.app, peer.id, peer.live, peer.desired)
+            yield Definition(owner, peer.id, peer.live, peer.desired)
 
 
 def _defines(crd: Resource, group: str, kind: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from argolint import App, AppRef, Object, Resource, ResourceId
+from argolint import App, AppRef, Object, ResourceId
 from argolint.relations.references import namespaced, references
 from argolint.values import dig, get, items, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec, reads
@@ -25,8 +25,7 @@ def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
     """(group, kind, namespace, name) -> the users of that object: desired objects of the application, and those read from others."""
     found: dict[tuple[str, str, str, str], list[User]] = {}
     known = [(app.ref, r) for r in app.resources]
-    peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
-    for ref, resource in (*known, *peers):
+    for ref, resource in (*known, *app.peers()):
         for named in references(resource.desired) if resource.desired else ():
             namespace = named.namespace or (resource.namespace if named.kind in namespaced() else "")
             user = User(ref, resource.id, named.pointer)

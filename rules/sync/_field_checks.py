@@ -106,24 +106,28 @@ def field_refusals(obj: Object) -> Iterator[Refused]:
     """What the rows refuse in an object."""
     group = api_of(obj)[0]
     own = group if is_custom(group) else ""
-    bases = {scope: list(_bases(obj, scope)) for scope in ("", "pod", "container", "init")}
-    for check in _checks().get(own, ()):
-        if (obj.get("kind") not in check.kinds if check.kinds else not check.scope) or not _holds(obj, check.when):
+    nodes = {scope: [(at, get(obj, at, None)) for at in _bases(obj, scope)] for scope in _SCOPES}
+    for check in _checks().get((own, str(obj.get("kind"))), _checks().get((own, ""), ())):
+        if not nodes[check.scope] or not _holds(obj, check.when):
             continue
-        for base in bases[check.scope]:
+        for base, node in nodes[check.scope]:
             for place in check.places:
-                for at, value in _fields(get(obj, base, None), place, base):
+                for at, value in _fields(node, place, base):
                     yield from _REFUSALS[check.name](check, at, value)
 
 
+_SCOPES = ("", "pod", "container", "init")
+
+
 @cache
-def _checks() -> Mapping[str, Sequence[_Check]]:
-    """The rows by group; those of Kubernetes' own kinds have none."""
-    found: dict[str, list[_Check]] = {}
-    for row in load(__package__, "validation.yaml"):
-        check = _check(row)
-        found.setdefault(check.group, []).append(check)
-    return found
+def _checks() -> Mapping[tuple[str, str], Sequence[_Check]]:
+    """The rows by group and kind, in their order; those of Kubernetes' own kinds have no group, and those of all kinds with pods no kind."""
+    rows = [_check(row) for row in load(__package__, "validation.yaml")]
+    kinds = {(row.group, kind) for row in rows for kind in (*row.kinds, "")}
+    return {
+        (group, kind): [r for r in rows if r.group == group and (kind in r.kinds if r.kinds else r.scope)]
+        for group, kind in kinds
+    }
 
 
 def _check(row: Mapping[str, Any]) -> _Check:

@@ -70,10 +70,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
     derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock explains these kinds
-    for resource in app.resources:
+    for resource in app.stated:
         if (
-            resource.key not in derived
-            and _is_unserved(app, fleet, resource)
+            _is_unserved(app, fleet, resource)
+            and resource.key not in derived
             and (resource.group, resource.kind) not in by_kind
         ):
             coming.setdefault((resource.group, resource.kind), []).append(resource)
@@ -87,11 +87,11 @@ def _is_unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     One kind may be absent from the served list because Argo CD is configured to exclude it.
     """
     group = resource.group
-    if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_cluster_lacks_group, app.cluster, group):
+    if not resource.absent or "." not in group or group.endswith(".k8s.io"):
         return False
     return (
-        resource.desired is not None
-        and resource.live is None
+        fleet.derive(_cluster_lacks_group, app.cluster, group)
+        and resource.desired is not None
         and not _crd_owners(app, fleet, group)
         and not skips_dry_run(app, fleet, resource.desired)
     )

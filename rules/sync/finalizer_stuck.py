@@ -62,7 +62,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object, and one for the Application if it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
     deleted: list[Resource] = []
-    for resource in app.resources:
+    for resource in app.stated:
         if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
             continue  # an object that is being deleted is Progressing, whatever its kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):

@@ -116,9 +116,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield from _dropped_field_findings(app, resource)
         elif pruned := _dropped_changes(app, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
-    for resource in () if has_paths else app.resources:
+    for resource in () if has_paths else app.stated:
+        if resource.status != "OutOfSync":
+            continue
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
-        if is_known and resource.status == "OutOfSync" and _is_validated(app, resource):
+        if is_known and _is_validated(app, resource):
             whole = _has_all_fields(app, fleet, resource)
             yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource, whole=whole))
 

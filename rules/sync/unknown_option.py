@@ -22,26 +22,24 @@ Sources: gitops-engine/pkg/sync/hook/hook.go, sync_phase.go, syncwaves/waves.go,
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of, parse_version
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
 from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
-_OWN_WORD = regex(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
 """Any annotation of Argo CD, except those that it writes itself."""
 _WAVE = regex(r"[+-]?[0-9]{1,9}")
 
@@ -82,9 +80,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
-    for resource in app.resources:
-        marked = resource.desired_known and resource.derive(_has_own_word)
-        if marked and resource.desired is not None:
+    for resource in app.mentioning(ARGOCD_ANNOTATION, "desired"):
+        if resource.desired is not None:
             yield resource.id, resource.desired
     for manifest in app.evidence.get(Want("manifests")) or ():
         group, version = api_of(manifest)
@@ -95,10 +92,6 @@ def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
             if managed is not None:
                 break
         yield managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster), manifest
-
-
-def _has_own_word(resource: Resource) -> bool:
-    return resource.mentions(_DOMAIN, "desired") and resource.mentions(_OWN_WORD, "desired")
 
 
 def _application_faults(app: App) -> Iterator[Fault]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.edits import application_place
 from argolint.values import annotations_of, comma_list, items, join_pointer
-from argolint.values.kubernetes import SYNC_OPTIONS
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, SYNC_OPTIONS
 
 OPTION = "Validate=false"
 
@@ -44,9 +44,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 ),
             ),
         )
-    for resource in app.resources:
-        desired = resource.desired if resource.desired_known and resource.mentions(OPTION, "desired") else None
-        if OPTION in comma_list(annotations_of(desired).get(SYNC_OPTIONS)):
+    for resource in app.mentioning(ARGOCD_ANNOTATION, "desired"):
+        if resource.mentions(OPTION, "desired") and OPTION in comma_list(
+            annotations_of(resource.desired).get(SYNC_OPTIONS)
+        ):
             yield Finding(
                 message=f"{resource.id} is applied with {OPTION}: a misspelt field of it is dropped without a word.",
                 at=Location(app.ref, resource.id, join_pointer("metadata", "annotations", SYNC_OPTIONS)),
