@@ -189,11 +189,12 @@ def _every_fix(finding: document.ReportedFinding) -> Mapping[str, Json]:
 
 
 def _lines(findings: Iterable[Mapping[str, Json]]) -> str:
-    """One line for each field; a value that is no text as JSON."""
+    """One line for each text of a field, be it one or a list; another value as JSON."""
     return "\n".join(
-        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+        f"{key}: {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False, default=str)}"
         for finding in findings
         for key, value in finding.items()
+        for each in (value if isinstance(value, list) and all(isinstance(v, str) for v in value) else [value])
     )
 
 
