@@ -82,7 +82,15 @@ def _fields(message: str) -> Iterator[FieldError]:
     for place, one in enumerate(found):
         end = found[place + 1].start() if place + 1 < len(found) else len(message)
         sort = one[2] or one[3]
-        rest = _RETRIED.sub("", message[one.end() : end]).strip(" \n,.]")
+        rest = _without_list_end(_RETRIED.sub("", message[one.end() : end]))
         detail = _VALUE.sub("", rest, count=1) if sort in ("Invalid value", "Unsupported value") else rest
         detail = f"{sort}: {detail}" if sort == "Invalid value" and _ALONE.fullmatch(detail) else detail
         yield FieldError(one[1], join_pointer(*_tokens(one[1])), sort, detail)
+
+
+def _without_list_end(text: str) -> str:
+    """The text without what ends a list of errors: a bracket that the text itself has opened stays."""
+    bare = text.strip(" \n,.")
+    while bare.endswith("]") and bare.count("]") > bare.count("["):
+        bare = bare[:-1].rstrip(" \n,.")
+    return bare
