@@ -11,7 +11,7 @@ from argolint.comparison.diff import differences
 from argolint.model import MISSING, ResourceId
 from argolint.values import parse_version
 from argolint.values.kubernetes import containers, is_secret_data, reads, wave
-from argolint.values.quantities import amount, quantity
+from argolint.values.quantities import amount, countable, quantity
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,9 @@ def test_amounts_are_compared_exactly_and_never_computed() -> None:
     assert (amount("1e30000000") or 0) > (amount("1e29999999") or 0)
     assert amount("99999999999999999999999999999001m") != amount("99999999999999999999999999999002m")
     assert amount("two") is None
+    assert countable("9E") == amount("9E")
+    assert (countable("1n"), countable("0")) == (amount("1n"), 0)
+    assert countable("10E") is countable("-10E") is countable("1e30000000") is countable("1e-10") is None
     assert amount(True) is None
 
 

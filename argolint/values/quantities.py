@@ -77,6 +77,15 @@ def amount(value: Json) -> Decimal | None:
     return Decimal((1 if sign == "-" else 0, tuple(map(int, str(units))), power))
 
 
+def countable(value: Json) -> Decimal | None:
+    """The amount of a quantity to count with: none beyond 2^63-1, whose digits a sum would write out, or finer than a billionth."""
+    exact = amount(value)
+    return exact if exact is None or not exact or _FINEST <= exact.copy_abs() <= _MOST_BINARY else None
+
+
+_FINEST = Decimal(1).scaleb(NANO)
+
+
 def _match(value: Json) -> re.Match[str] | None:
     text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
     return _QUANTITY.fullmatch(text.strip())

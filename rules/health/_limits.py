@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from argolint import App, Fleet, Json, Object, Resource
 from argolint.values import dig, join_pointer, mapping, maps, text_at
-from argolint.values.quantities import amount
+from argolint.values.quantities import countable
 
 from ..shared.peers import peers
 
@@ -103,7 +103,7 @@ def refusals(spec: Object, ranges: Sequence[Object], quotas: Sequence[Object]) -
 def _beyond_own_limit(container: Container) -> Iterator[Refusal]:
     """A request above the limit that a LimitRange writes: the pod itself is then invalid."""
     for name, value in container.requests.items():
-        asked, most = amount(value), amount(container.limits.get(name))
+        asked, most = countable(value), countable(container.limits.get(name))
         if asked is not None and most is not None and asked > most:
             says = f"{name} limit by default is {container.limits[name]}, but request of {container.name} is {value}"
             yield Refusal("LimitRange", says, f"{container.at}/resources/limits{join_pointer(name)}", value)
@@ -134,7 +134,7 @@ def _bounds(item: Object, kind: str, requests: Amounts, limits: Amounts, at: str
                 says = f"maximum {name} usage per {kind} is {most}, but {side} is {values[name]}"
                 yield _refusal(says, at, f"{side}s", name, most)
     for name, most in mapping(item, "maxLimitRequestRatio").items():
-        asked, limit, ratio = amount(requests.get(name)), amount(limits.get(name)), amount(most)
+        asked, limit, ratio = countable(requests.get(name)), countable(limits.get(name)), countable(most)
         if asked and limit and ratio and limit / asked > ratio:
             says = f"{name} max limit to request ratio per {kind} is {most}, but provided ratio is {limit / asked:.6f}"
             yield _refusal(says, at, "requests", name, None)
@@ -146,7 +146,7 @@ def _refusal(says: str, at: str, side: str, name: str, wants: Json) -> Refusal:
 
 
 def _is_less(one: Json, other: Json) -> bool:
-    few, many = amount(one), amount(other)
+    few, many = countable(one), countable(other)
     return few is not None and many is not None and few < many
 
 
@@ -158,8 +158,8 @@ def _total(containers: Sequence[Container], side: str) -> Amounts:
     made: dict[str, Json] = {}
     for name in names:
         if all(name in values for values in together):
-            sums = sum((amount(values[name]) or Decimal() for values in together), Decimal())
-            made[name] = str(max(sums, *(amount(v.get(name)) or Decimal() for v in before), Decimal()))
+            sums = sum((countable(values[name]) or Decimal() for values in together), Decimal())
+            made[name] = str(max(sums, *(countable(v.get(name)) or Decimal() for v in before), Decimal()))
     return made
 
 

@@ -19,7 +19,7 @@ from argolint.edits import manifest_patch
 from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
-from argolint.values.quantities import amount, quantity
+from argolint.values.quantities import countable, quantity
 
 from ..shared.pods import Trouble, status_reason
 
@@ -71,7 +71,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, str]) -> Iterator[Fix]:
     quota = app.resource(ResourceKey(app.cluster, "", "ResourceQuota", resource.namespace, name))
     used = {held: _pod_usage(held, resource.live) for held in requested}
-    if any(used[held] != amount(text) for held, text in requested.items()):
+    if any(used[held] != countable(text) for held, text in requested.items()):
         return  # a LimitRange, or another pod
     lacking, existing = _missing_pod_count(app, resource), _pod_count(app, resource)
     if lacking is None or existing is None:
@@ -99,7 +99,7 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
 def _raised_limits(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
     """The new limit of the quota, for each resource that it has too little of."""
     for name, held in mapping(desired, "spec", "hard").items():
-        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _known_usage(name, workload)
+        most, used, each = countable(held), countable(dig(live, "status", "used", name)), _known_usage(name, workload)
         if most is not None and used is not None and each is not None and used + lacking * each > most:
             value = _quantity_text(used + lacking * each, binary="i" in str(held) or most >= _MI)
             yield {"op": "replace", "path": f"/spec/hard{join_pointer(name)}", "value": value}
@@ -129,8 +129,8 @@ def _quota_refusals(app: App, fleet: Fleet, resource: Resource) -> Iterator[tupl
             continue
         for name, held in mapping(quota.live, "spec", "hard").items():
             most, used, each = (
-                amount(held),
-                amount(dig(quota.live, "status", "used", name)),
+                countable(held),
+                countable(dig(quota.live, "status", "used", name)),
                 _known_usage(name, resource.live),
             )
             if most is None or used is None or each is None:
@@ -175,7 +175,7 @@ def _pod_usage(name: str, workload: Object | None) -> Decimal | None:
         for field in ("containers", "initContainers")
     }
     return max(sum(each["containers"], Decimal(0)), *each["initContainers"], Decimal(0)) + (
-        amount(dig(spec, "overhead", what)) or 0
+        countable(dig(spec, "overhead", what)) or 0
     )
 
 
@@ -185,7 +185,7 @@ _PLAIN_RESOURCES = ("cpu", "memory", _DISK)
 def _container_request(container: Object, kind: str, what: str) -> Decimal:
     limits, requests = mapping(container, "resources", "limits"), mapping(container, "resources", "requests")
     quantity = limits.get(what) if kind == "limits" else requests.get(what, limits.get(what))
-    return amount(quantity) or Decimal(0)
+    return countable(quantity) or Decimal(0)
 
 
 def _no_disk_fixes(app: App, resource: Resource) -> Iterator[Fix]:

@@ -20,7 +20,7 @@ from argolint.values import dig, get, items, mapping, maps, number_at, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
-from argolint.values.quantities import amount
+from argolint.values.quantities import countable
 
 from .messages import catalogue
 
@@ -402,7 +402,7 @@ def _scheduling_fields(text: str) -> tuple[str, ...]:
 def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
     """A container's requests of these resources; a limit without a request counts as one."""
     resources = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
-    return (wanted for name in names if (wanted := amount(resources.get(name))) is not None)
+    return (wanted for name in names if (wanted := countable(resources.get(name))) is not None)
 
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
