@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -165,7 +166,7 @@ def test_amounts_are_compared_exactly_and_never_computed() -> None:
     assert amount("99999999999999999999999999999001m") != amount("99999999999999999999999999999002m")
     assert amount("two") is None
     assert countable("9E") == amount("9E")
-    assert (countable("1n"), countable("0")) == (amount("1n"), 0)
+    assert (countable("1n"), countable("0")) == (amount("1n"), Decimal(0))
     assert countable("10E") is countable("-10E") is countable("1e30000000") is countable("1e-10") is None
     assert amount(True) is None
 
