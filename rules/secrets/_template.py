@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from difflib import get_close_matches
 
 from argolint import Edit, Fix, Json, Object, Resource
@@ -126,6 +127,10 @@ class Unparsed:
     mends: str
 
 
+_MOST = 3
+"""Most faults of one template that are looked for."""
+
+
 def unparsed_templates(manifest: Object | None, version: OperatorVersion) -> tuple[Unparsed, ...]:
     """The templates that engine v2 of this operator cannot parse; none for engine v1, which has other functions."""
     if dig(manifest, *_TEMPLATE.split("/")[1:], "engineVersion") == "v1":
@@ -133,7 +138,7 @@ def unparsed_templates(manifest: Object | None, version: OperatorVersion) -> tup
     return tuple(
         Unparsed(at, fault.says, fault.mends)
         for at, text in _template_texts(manifest, _TEMPLATE)
-        for fault in faults(text, version)
+        for fault in islice(faults(text, version), _MOST)
     )
 
 
