@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from difflib import get_close_matches
+from itertools import islice
 
 from argolint import Edit, Fix, Json, Object, Resource
 from argolint.relations.operator_version import OperatorVersion
