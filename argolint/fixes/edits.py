@@ -247,13 +247,13 @@ def _own_values_edit(choice: Choice, site: Site, values: Values) -> FileEdit:
     spot, obj, raw = _own_application(app, site)
     held = get(obj, values.at)
     if values.text == "" and not held:
-        steps = _new_values(obj, values.at, dump([applied({}, _operations(choice.fix, {}))]))
+        steps: tuple[Operation, ...] = _new_values(obj, values.at, dump([applied({}, _operations(choice.fix, {}))]))
     elif values.text is not None:
         if not isinstance(held, str):
             raise Unplaced(f"the file has no text at {values.at}, as the Application has", "change it by hand")
         operations = _operations(choice.fix, documents(held)[0].data)
         new: Json = patch(held, 0, list(fitted_operations(operations, documents(held)[0].data, None)))
-        steps: tuple[Operation, ...] = ({"op": "replace", "path": values.at, "value": new},)
+        steps = ({"op": "replace", "path": values.at, "value": new},)
     elif held is not MISSING:
         steps = tuple(moved_below(o, values.at) for o in _operations(choice.fix, held))
     else:

@@ -76,10 +76,10 @@ def _is_chart(checkouts: Sequence[Checkout], source: Object) -> bool:
 
 def _own_values(helm: Object, source: str, *, as_text: bool) -> Values:
     """The Application's own values. If it has `values`, no valuesObject may be added: it would replace them. `as_text`: nor does this Argo CD know one."""
-    text = helm.get("values")
-    written = isinstance(text, str) and text.strip()
+    text = helm["values"] if isinstance(helm.get("values"), str) else ""
+    written = text.strip()
     if not helm.get("valuesObject") and (written or as_text):
-        return Values(documents(text)[0].data if written else None, at=f"{source}/helm/values", text=text or "")
+        return Values(documents(text)[0].data if written else None, at=f"{source}/helm/values", text=text)
     return Values(helm.get("valuesObject"), at=f"{source}/helm/valuesObject")
 
 
