@@ -449,6 +449,29 @@ class TestApply:
         assert kept is not None
         assert kept["rules"] == live["rules"]
 
+    @pytest.mark.parametrize(
+        ("version", "arrives"),
+        [
+            ("v2.14.9", False),
+            ("v3.3.12", False),
+            ("v3.3.13", True),
+            ("v3.4.4", False),
+            ("v3.4.5+1a2b", True),
+            ("v3.5.0", True),
+            ("", True),
+        ],
+    )
+    def test_respect_keeps_a_list_of_which_the_manifest_has_no_ignored_field_by_release(
+        self, version: str, arrives: bool
+    ) -> None:
+        entry = {"group": "example.org", "kind": "Route", "jqPathExpressions": [".spec.parents[].kind"]}
+        rules = rules_of({"spec": {"ignoreDifferences": [entry]}}, {}, version)
+        desired = manifest("Route", {"spec": {"parents": [{"name": "a", "section": "b"}]}}, "example.org/v1")
+        live = manifest("Route", {"spec": {"parents": [{"name": "a", "kind": "Gate"}]}}, "example.org/v1")
+        synced = apply(live, desired, rules, respect_ignored=True)
+        assert synced is not None
+        assert ("section" in synced["spec"]["parents"][0]) is arrives
+
     def test_neither_side_is_changed(self) -> None:
         live, desired = deployment({"replicas": 5}), deployment({"replicas": 2})
         before = json.dumps([live, desired])

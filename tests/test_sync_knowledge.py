@@ -982,6 +982,24 @@ def test_the_pod_template_gets_the_labels_that_its_selector_asks_for() -> None:
         ),
         ("dial tcp: lookup git.example.com: no such host", []),
         (
+            'Ingress.extensions "a" is invalid: annotations.kubernetes.io/ingress.class: Invalid value: "nginx": can not be set when the class field is also set',
+            [
+                (
+                    "/metadata/annotations/kubernetes.io~1ingress.class",
+                    "Invalid value",
+                    "can not be set when the class field is also set",
+                )
+            ],
+        ),
+        (
+            'Deployment.apps "a" is invalid: spec.template.metadata.labels.app.example.org/part: Too long: may not be more than 63 bytes',
+            [("/spec/template/metadata/labels/app.example.org~1part", "Too long", "may not be more than 63 bytes")],
+        ),
+        (
+            'Kit.example.org "a" is invalid: spec.labels: Required value',
+            [("/spec/labels", "Required value", "")],
+        ),
+        (
             'error validating data: [ValidationError(Pier.spec): missing required field "depth" in org.example.v1.Pier.spec, '
             'ValidationError(Pier.spec.berths[0]): missing required field "name" in org.example.v1.Pier.spec.berths]',
             [

@@ -68,6 +68,8 @@ class Rules:
     tracking: Tracking = Tracking()
     merges_lists: bool = True
     """Whether RespectIgnoreDifferences merges the lists of built-in kinds item by item; otherwise live's list is applied as a whole."""
+    restores_fields: bool = True
+    """Whether RespectIgnoreDifferences puts back what the manifest has and no entry ignores there, if live's list came in its place."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,18 @@ def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
             (parse_version(version) or _KEEPS_IDS) < _KEEPS_IDS,
         ),
         (parse_version(version) or _MERGES_LISTS) >= _MERGES_LISTS,
+        _restores_fields(parse_version(version)),
     )
     return one(found)
+
+
+def _restores_fields(version: tuple[int, ...] | None) -> bool:
+    """Whether the release has restoreNonIgnoredFields (controller/sync.go); an unknown one counts as the newest."""
+    return version is None or version >= (3, 5) or any(first <= version < (3, first[1] + 1) for first in _RESTORING)
+
+
+_RESTORING = ((3, 3, 13), (3, 4, 5))
+"""The first patch releases before 3.5 that restore fields."""
 
 
 _KEEPS_IDS = (3, 4, 6)
@@ -309,13 +321,13 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
     had = {key: value for key, value in live.items() if key != "status"}
     merges = builtin(desired) and rules.merges_lists
     result: Object = _with_kept_values(kept_desired, kept_live, had, ("", "") if merges else None)
-    return _with_git_values(result, desired, kept_desired)
+    return _with_git_values(result, desired, kept_desired) if rules.restores_fields else result
 
 
 def _with_git_values(patched: Object, desired: Object, kept: Object) -> Object:
     """Patched with desired's values for all fields that are not ignored: lists are replaced as a whole, so live's extra items are removed.
 
-    `kept`: desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields, since Argo CD 3.5; before, such a list came
+    `kept`: desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields; before it, such a list came
     from live as a whole, and later commits to it had no effect).
     """
     restored = dict(patched)

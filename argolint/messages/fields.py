@@ -58,6 +58,7 @@ _FIELD = regex(
 # k8s.io/kube-openapi pkg/util/proto/validation, which kubectl runs before a request
 _UNSENT = regex(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
 _STEP = regex(r"\[([^\[\]]*)\]|([^.\[\]]+)")
+_MARK = regex(r"(?:([\w.\[\]-]{0,500}\bmetadata)\.)?(annotations|labels)\.([\w./-]{1,317})")
 _VALUE = regex(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
 _ALONE = regex(r'"(?:[^"\\]|\\.)*+"')
 """A value without a reason."""
@@ -74,6 +75,9 @@ def field_errors(message: str) -> tuple[FieldError, ...]:
 
 
 def _tokens(path: str) -> list[str]:
+    """The steps of the path. A key of labels or annotations is one step, though it has dots; some checks leave out the `metadata` before them."""
+    if found := _MARK.fullmatch(path):
+        return [*_tokens(found[1] or "metadata"), found[2], found[3]]
     return [key if key else name for key, name in _STEP.findall(path)]
 
 

@@ -87,12 +87,12 @@ def _renamed(app: App, resource: Resource, old: Change) -> Finding:
 
 
 def _assigned_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    """The finding for a value that the API server chooses itself, and that does not belong into Git."""
+    """The finding for a value that the API server or the volume controller chooses, and that does not belong into Git."""
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server assigns.",
+        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which Kubernetes assigns.",
         fixes=(
             drop_fix(app, resource, changes, "Leave the empty field out of the manifest")
             if all(get(resource.desired, change.pointer) in ("", None) for change in changes)

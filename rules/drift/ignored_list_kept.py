@@ -6,7 +6,8 @@ only with it.
 
 Why it hurts: Argo CD keeps ignored values by a merge patch, and a merge patch replaces a list as a whole. So every sync sends live's list, syncs
 succeed, and no commit to that list ever arrives. Since Argo CD 2.11, lists of built-in kinds are merged by their keys. Those of custom
-resources, such as a Rollout's containers, are not; since 3.6 they are if the published schema names the keys.
+resources, such as a Rollout's containers, are not; since 3.6 they are if the published schema names the keys. Since 3.3.13, 3.4.5 and 3.5 a list
+arrives if the manifest has none of the ignored fields in it.
 
 How to fix: write the missing change to the live object once, or remove the path from the ignore entry and let Git own the value.
 
@@ -94,7 +95,8 @@ def _side_value(obj: object, change: Change) -> object:
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], lists: set[str]) -> Finding:
-    place = next(p for p in at_and_above(changes[0].pointer) if p in lists)
+    places = [p for p in at_and_above(changes[0].pointer) if p in lists]
+    place = next((p for p in places if all(below(c.pointer, p) for c in changes)), places[-1])
     guilty = tuple(_guilty_paths(app, own_entries(app), resource, place))
     of_server = tuple(_guilty_paths(app, server_entries(app, fleet), resource, place))
     return finding(
@@ -112,8 +114,26 @@ def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Chang
             "replayed: a sync leaves the difference with the option, and ends it without",
         ),
         confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
-        fixes=(_write_command_fix(resource, changes), _removal_fix(app, fleet, guilty, of_server)),
+        fixes=(
+            _write_command_fix(resource, changes),
+            _removal_fix(app, fleet, guilty, of_server),
+            _upgrade_fix(app, fleet, resource, changes),
+        ),
     )
+
+
+def _upgrade_fix(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change]) -> Fix | None:
+    """The advice to upgrade to the first release of which a sync brings all of these changes in spite of the entries; None without any."""
+    for first, releases in _RELEASES.items():
+        rules = rules_of(app.raw, fleet.settings, first)
+        if not any(_is_kept_by_option(app, rules, resource, change) for change in changes):
+            title = f"Or upgrade Argo CD to {releases}: a sync then brings the change"
+            return Fix(title, "argocd-settings", "the Argo CD installation", Edit("command", "argocd version"))
+    return None
+
+
+_RELEASES = {"v2.11.0": "2.11 or later", "v3.3.13": "3.3.13, 3.4.5, 3.5 or later"}
+"""The releases since which RespectIgnoreDifferences keeps fewer lists as they are, by the first of each."""
 
 
 def _guilty_paths(

@@ -1,7 +1,7 @@
 """ClusterRoles that collect the rules of others by labels, and found none.
 
 The live object says it: kube-controller-manager writes what it collects into its `rules` (pkg/controller/clusterroleaggregation). Any application
-of the cluster, and Kubernetes itself, may bring the roles that are collected, so only a probable misspelling is reported.
+of the cluster, and Kubernetes itself, may bring the roles that are collected, so only a probable misspelling is a finding.
 """
 
 from __future__ import annotations

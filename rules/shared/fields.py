@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from argolint import Fix, Json, Object, ResourceId
-from argolint.edits import set_field
+from argolint.edits import removals, set_field
 from argolint.edits.advice import advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
@@ -50,8 +50,8 @@ def _plain_edit(manifest: Object | None, error: FieldError) -> tuple[str, list[J
     at, value = error.pointer, get(manifest, error.pointer, None)
     if value is None:
         return "", []
-    if error.sort == "Forbidden" and _SET_WRONGLY.match(error.detail):
-        return "remove", [{"op": "remove", "path": at}]
+    if _is_set_wrongly(error):
+        return "remove", [*removals(manifest, [at])]
     if only := _ONE_VALUE.fullmatch(error.detail):
         return "known", [{"op": "replace", "path": at, "value": int(only[1])}]
     known = {one.lower(): one for one in _KNOWN_VALUES.findall(error.detail.partition("supported values: ")[2])}
@@ -62,7 +62,7 @@ def _plain_edit(manifest: Object | None, error: FieldError) -> tuple[str, list[J
 def is_answered(obj: Object, error: FieldError) -> bool | None:
     """Whether the object no longer has what the API server refused, by the server's own words; None where they do not say what is right."""
     value = get(obj, error.pointer, None)
-    if error.sort == "Forbidden" and _SET_WRONGLY.match(error.detail):
+    if _is_set_wrongly(error):
         return value is None
     if only := _ONE_VALUE.fullmatch(error.detail):
         return bool(value == int(only[1]))
@@ -70,6 +70,15 @@ def is_answered(obj: Object, error: FieldError) -> bool | None:
     return value in known if known else None
 
 
+def _is_set_wrongly(error: FieldError) -> bool:
+    """Whether the field is right only where it is absent; so is an older form of another field that says the same, and may differ from it."""
+    words = {"Forbidden": _SET_WRONGLY, "Invalid value": _SET_TWICE}.get(error.sort)
+    return words is not None and words.match(error.detail) is not None
+
+
+_SET_TWICE = regex(
+    r"(?:can ?not|may not|must not) be (?:set|specified) (?:when|if)\b|must match `\w{1,60}` when both are"
+)
 _SET_WRONGLY = regex(
     r"may not be (?:used|specified|set)\b|may only be used when|\w{1,60} (?:in \w{1,60} )?is not Supported"
 )
