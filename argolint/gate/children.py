@@ -68,8 +68,8 @@ def with_children(
     for number, (ref, (before, after)) in enumerate(edited.items()):
         prepared = None if change.by_files else change.given(ref)
         renders = not change.by_files and number < _MOST_RENDERED
-        child = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
-        by_ref[ref] = _edited_child(by_ref.get(ref), child, fleet, t, plan, coming)
+        edit_of_child = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
+        by_ref[ref] = _edited_child(by_ref.get(ref), edit_of_child, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
@@ -23,7 +23,9 @@ _PEERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A candidate for a selector: a pod template or a Service. `at`: the pointer of its labels; `spec`: that of the pods or the Service."""
+    """A candidate for a selector: a pod template or a Service. `at`: the pointer of its labels; `spec`: that of the pods or the Service; `was`: the labels today,
+    where a sync changes them.
+    """
 
     app: AppRef
     id: ResourceId
@@ -31,6 +33,7 @@ class Member:
     spec: Object
     at: str
     annotations: Mapping[str, str]
+    was: Mapping[str, str] = field(default_factory=dict)
 
 
 def shown_object(resource: Resource) -> Object:
@@ -71,9 +74,18 @@ def _pod_templates(app: App) -> Mapping[str, Sequence[Member]]:
                 spec,
                 f"{above}/metadata/labels",
                 annotations_of({"metadata": metadata}),
+                _labels_today(resource, above, labels_at(metadata)),
             )
             found[resource.namespace].append(member)
     return found
+
+
+def _labels_today(resource: Resource, above: str, after: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels of the live template, if a sync is about to change them."""
+    if resource.status != "OutOfSync" or not (resource.desired and resource.live):
+        return {}
+    labels = labels_at(mapping(get(resource.live, above, {}), "metadata"))
+    return labels if labels != after else {}
 
 
 def _services(app: App) -> Mapping[str, Sequence[Member]]:

@@ -70,11 +70,13 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The LimitRanges of other applications in the namespaces of autoscalers that a sync concerns."""
+    namespaces: set[str] = set()
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         workload = _workload(app, hpa)
         if workload is not None and "OutOfSync" in (hpa.status, workload.status):
-            namespace = hpa.namespace
-            yield from peer_wants(app, fleet, [("", "LimitRange")], lambda key, at=namespace: key.namespace == at)
+            namespaces.add(hpa.namespace)
+    if namespaces:
+        yield from peer_wants(app, fleet, [("", "LimitRange")], lambda key: key.namespace in namespaces)
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:

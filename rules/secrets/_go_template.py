@@ -139,7 +139,8 @@ def _end(text: str, at: int) -> int:
 
 def _tokens(body: str) -> tuple[_Token, ...] | None:
     """Kind and text of each token, without spaces; None if one is not known here."""
-    found, at = [], 0
+    found: list[_Token] = []
+    at = 0
     while at < len(body):
         token = _TOKEN.match(body, at)
         if token is None:
