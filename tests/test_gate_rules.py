@@ -172,6 +172,15 @@ def cart_application(**spec: Any) -> Manifest:
     return {**one, "metadata": {"name": "cart", "namespace": "argocd"}}
 
 
+def templated(text: str) -> Manifest:
+    return external_secret("e", IN_MAIN, target={"name": "e", "template": {"data": {"a": text}}})
+
+
+def granting(group: str, resource: str) -> Manifest:
+    rule = {"apiGroups": [group], "resources": [resource], "verbs": ["get"]}
+    return made("Role", "web", "rbac.authorization.k8s.io/v1", rules=[rule])
+
+
 IN_MAIN = {"kind": "ClusterSecretStore", "name": "main"}
 
 
@@ -278,6 +287,15 @@ HARMLESS = {
     "a node port and a host that move to another application": Case(
         {"web/s.yaml": None, "cart/s.yaml": [node_port("cart", 30080), service("c2"), ingress("c2")]},
         base={"web/s.yaml": [node_port("web", 30080), service("w2"), ingress("w2")]},
+    ),
+    "a user, a role and a template that work": Case(
+        {
+            "web/deployment.yaml": [deployment("web", securityContext={"runAsNonRoot": True, "runAsUser": 1000})],
+            "web/role.yaml": [granting("apps", "deployments")],
+            "web/es.yaml": [templated("{{ if .a }}{{ .a | b64dec }}{{ end }}")],
+        },
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
     ),
     "another database in place of one": Case(
         {"web/db.yaml": [stateful("queue", "queue:1")]}, base={"web/db.yaml": [stateful("db")]}
@@ -516,6 +534,33 @@ FAULTY = {
         {"cart/i.yaml": [ingress("cart"), service("cart")]},
         (("ingress-path-taken", "error", "cart", "/spec/rules/0/http/paths/0/path"),),
         base={"web/i.yaml": [ingress("web"), service("web")]},
+    ),
+    "a user that the pods forbid": Case(
+        {"web/deployment.yaml": [deployment("web", securityContext={"runAsNonRoot": True, "runAsUser": 0})]},
+        (
+            (
+                "root-user-refused",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/securityContext/runAsUser",
+            ),
+        ),
+    ),
+    "a role that names a resource under another API group": Case(
+        {"web/role.yaml": [granting("", "deployments")]},
+        (("rbac-rule-empty", "warning", "web", "/rules/0/resources/0"),),
+    ),
+    "a template that calls what no engine knows": Case(
+        {"web/es.yaml": [templated("{{ .a | b64decc }}")]},
+        (("external-secret-sync-error", "error", "web", "/spec/target/template/data/a"),),
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
+    ),
+    "an ExternalSecret that fetches nothing": Case(
+        {"web/es.yaml": [external_secret("e", IN_MAIN, data=[])]},
+        (("sync-failed", "error", "web", "/spec/data"),),
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},

@@ -74,6 +74,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
     "health/advice.yaml": ADVICE,
+    "health/api_resources.yaml": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "minItems": 1, "items": REGEX, "uniqueItems": True},
+    },
     "health/ingress_controllers.yaml": {
         "type": "array",
         "items": {

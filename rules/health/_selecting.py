@@ -155,9 +155,15 @@ def _unmatched_objects(app: App) -> Sequence[Selecting]:
 
 
 def _selects_live_pods(app: App, one: Selecting) -> bool:
-    return one.kind.to == "pods" and any(
-        one.selector.matches(node.labels) for namespace in one.namespaces for node in live_pods(app, namespace)
-    )
+    """Whether a pod that stays has the labels: those of a template whose labels a sync changes go with it."""
+    if one.kind.to != "pods":
+        return False
+    for namespace in one.namespaces:
+        going = [member for member in members(app, namespace, "pods") if member.was]
+        for node in live_pods(app, namespace):
+            if one.selector.matches(node.labels) and not any(_is_pod_of(app, node.id.name, member) for member in going):
+                return True
+    return False
 
 
 def unmatched_peer_wants(app: App, fleet: Fleet) -> Iterator[Want]:
@@ -206,10 +212,12 @@ def _near_member(app: App, one: Selecting, member: Member) -> NearMember | None:
     namesakes = is_similar_name(one.resource.name, member.id.name)
     free = (member.id.key, one.kind) not in app.derive(_selected_keys)
     has_pods = any(_is_pod_of(app, node.id.name, member) for node in live_pods(app, member.id.namespace))
-    for _, wanted, present in differs:
+    for key, wanted, present in differs:
         if not present:
-            if wanted not in member.labels.values() and not (
-                has_pods and namesakes and len(differs) < len(one.selector.equal)
+            if (
+                member.was.get(key) != wanted
+                and wanted not in member.labels.values()
+                and not (has_pods and namesakes and len(differs) < len(one.selector.equal))
             ):
                 return None  # a program may set it on its pods, as Patroni and Vault do
         elif not (namesakes or is_similar_name(wanted, present, within=free)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
@@ -23,7 +23,9 @@ _PEERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A candidate for a selector: a pod template or a Service. `at`: the pointer of its labels; `spec`: that of the pods or the Service."""
+    """A candidate for a selector: a pod template or a Service. `at`: the pointer of its labels; `spec`: that of the pods or the Service; `was`: the labels today,
+    where a sync changes them.
+    """
 
     app: AppRef
     id: ResourceId
@@ -31,6 +33,7 @@ class Member:
     spec: Object
     at: str
     annotations: Mapping[str, str]
+    was: Mapping[str, str] = field(default_factory=dict)
 
 
 def shown_object(resource: Resource) -> Object:
@@ -61,14 +64,26 @@ def _pod_templates(app: App) -> Mapping[str, Sequence[Member]]:
     return found
 
 
-def _template(resource: Resource) -> tuple[Mapping[str, str], Object, str, Mapping[str, str]] | None:
-    """The labels of an object's pods, their spec, the place of the labels, and the annotations; None without pods."""
+def _template(
+    resource: Resource,
+) -> tuple[Mapping[str, str], Object, str, Mapping[str, str], Mapping[str, str]] | None:
+    """The labels of an object's pods, their spec, the place of the labels, the annotations, and the labels of today; None without pods."""
     at, spec = pod_spec(resource.any) if resource.mentions(PODS) else ("", {})
     if not spec:
         return None
     above = at.removesuffix("/spec")
     metadata = mapping(get(resource.any, above, {}), "metadata")
-    return labels_at(metadata), spec, f"{above}/metadata/labels", annotations_of({"metadata": metadata})
+    labels = labels_at(metadata)
+    today = _labels_today(resource, above, labels)
+    return labels, spec, f"{above}/metadata/labels", annotations_of({"metadata": metadata}), today
+
+
+def _labels_today(resource: Resource, above: str, after: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels of the live template, if a sync is about to change them."""
+    if resource.status != "OutOfSync" or not (resource.desired and resource.live):
+        return {}
+    labels = labels_at(mapping(get(resource.live, above, {}), "metadata"))
+    return labels if labels != after else {}
 
 
 def _services(app: App) -> Mapping[str, Sequence[Member]]:

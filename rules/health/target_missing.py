@@ -2,7 +2,7 @@
 
 What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject whose Service, Gateway or workload exists neither in an
 application of the cluster nor in the resource tree. Also a workload or binding that a sync will create or change, and that misspells the name of
-a Secret, ConfigMap, claim, service account, priority class or role.
+a Secret, ConfigMap, claim, service account, priority class, role or issuer, or takes one of a namespace for one of the cluster.
 
 Why it hurts: Argo CD calls most of them Healthy. The Ingress answers 503, a webhook refuses every change of its kinds, an autoscaler
 scales nothing.
@@ -74,10 +74,23 @@ _NO_POD = "no new pod starts"
 _READERS = {
     **{("apps", kind): _NO_POD for kind in ("Deployment", "StatefulSet", "DaemonSet")},
     **{("batch", kind): _NO_POD for kind in ("Job", "CronJob")},
+    ("cert-manager.io", "Certificate"): "no certificate is issued",
     **{("rbac.authorization.k8s.io", kind): "it grants nothing" for kind in ("RoleBinding", "ClusterRoleBinding")},
 }
 """Kinds that need what others often make by hand: only a new reference to almost the name of a known object counts."""
-_NEEDED = ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount", "PriorityClass", "Role", "ClusterRole")
+_NEEDED = (
+    "Secret",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+    "ServiceAccount",
+    "PriorityClass",
+    "Role",
+    "ClusterRole",
+    "Issuer",
+    "ClusterIssuer",
+)
+_TWINS = {"Issuer": "ClusterIssuer", "ClusterIssuer": "Issuer", "Role": "ClusterRole", "ClusterRole": "Role"}
+"""Kinds that a reference often confuses: one of a namespace, one of the whole cluster."""
 
 
 @cache
@@ -151,8 +164,16 @@ def _almost(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     )
     if near:
         return ResourceKey(key.cluster, key.group, key.kind, key.namespace, near[0])
+    if twin := _twin(fleet, key):
+        return twin
     elsewhere = [r.key for r in app.of_kind(key.kind, key.group) if r.name == key.name and key.namespace]
     return elsewhere[0] if len(elsewhere) == 1 else None  # the workload has moved without it
+
+
+def _twin(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    """The object of the other scope that has exactly this name."""
+    known = fleet.of_kind(key.cluster, key.group, _TWINS.get(key.kind, ""))
+    return next((k for k in known if k.name == key.name and k.namespace in ("", key.namespace)), None)
 
 
 def _is_load_balancer_action(obj: Object, named: Reference) -> bool:
@@ -236,13 +257,14 @@ def _of_another_kind(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
 def _finding(
     app: App, resource: Resource, named: Reference, key: ResourceKey, found: _Absence, consequence: str
 ) -> Finding:
-    where = f"{key.kind} {key.namespace}/{key.name}"
+    where = f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
     near = found.near
     hint = ""
-    elsewhere = near is not None and near.namespace != key.namespace and not found.evidence
+    elsewhere = near is not None and near.kind == key.kind and near.namespace != key.namespace and not found.evidence
     if near is not None:
         name = near.name if near.kind == key.kind else f"{near.kind} {near.name}"
-        hint = f"; {name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
+        is_other = near.namespace != key.namespace and near.kind == key.kind
+        hint = f"; namespace {near.namespace} has one" if is_other else f"; {name} is there"
     return Finding(
         message=f"{resource.id} names {where}, which is not there{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
@@ -261,9 +283,11 @@ def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
 
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
-    if near is not None and near.namespace == key.namespace:
+    is_twin = near is not None and _TWINS.get(key.kind) == near.kind
+    if near is not None and (near.namespace == key.namespace or is_twin):
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
-    text = f"bring {key.kind} {key.namespace}/{key.name}, or take the reference out of {resource.id}\n"
+    what = f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
+    text = f"bring {what}, or take the reference out of {resource.id}\n"
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 
@@ -271,8 +295,13 @@ def _renaming(named: Reference, near: ResourceKey) -> list[Operation]:
     if near.kind == named.kind:
         return [{"op": "replace", "path": named.pointer, "value": near.name}]
     above = named.pointer.rpartition("/")[0]
-    kind: Operation = {"op": "replace", "path": f"{above}/kind", "value": near.kind}
-    return [kind, {"op": "add", "path": f"{above}/apiVersion", "value": _SCALED[near.group, near.kind]}]
+    kind: Operation = {"op": "add", "path": f"{above}/kind", "value": near.kind}
+    if (near.group, near.kind) not in _SCALED:
+        return [kind]
+    return [
+        {**kind, "op": "replace"},
+        {"op": "add", "path": f"{above}/apiVersion", "value": _SCALED[near.group, near.kind]},
+    ]
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, rank=Rank.CAUSE)

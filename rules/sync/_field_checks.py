@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 
 from argolint import Json, Object
 from argolint.redaction import excerpt
-from argolint.values import get, join_pointer, mapping, split_pointer, text_at
+from argolint.values import below, get, join_pointer, mapping, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, containers, is_custom, pod_spec
 from argolint.values.patterns import regex
@@ -84,6 +84,21 @@ def path_of(pointer: str) -> str:
     return path.removeprefix(".")
 
 
+def spot_of(obj: Object | None, pointer: str) -> str:
+    """A field for a sentence next to its pointer: a short pointer as it is, a long one as `resources.limits of container main`."""
+    for at, container in containers(obj):
+        if pointer != at and below(pointer, at):
+            return f"{path_of(pointer.removeprefix(at))} of container {shown(text_at(container, 'name')).strip(_QUOTE)}"
+    if len(pointer) <= _SHORT:
+        return pointer
+    base = pod_spec(obj)[0]
+    if base and below(pointer, base) and pointer != base:
+        return f"{path_of(pointer.removeprefix(base))} of its pods"
+    tokens = split_pointer(pointer)[-2:]
+    return path_of(join_pointer(*tokens))
+
+
+_SHORT, _QUOTE = 40, '"'
 _KEYED = regex(r"\.(?:(?:data|metadata\.annotations|spec\.hard)|.*\.resources\.(?:limits|requests))")
 """Maps whose keys the API server writes in brackets."""
 

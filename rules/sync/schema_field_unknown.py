@@ -55,6 +55,7 @@ from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import failures_explained_by, resource_of
+from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
 from ._objects import missing_symptoms, object_named, only_object
 from ._options import compare_options_with
@@ -272,7 +273,7 @@ def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
         f"{slip.within} has a field {slip.meant}" if slip.meant else f"{slip.within} has no field of a similar name"
     )
     return Finding(
-        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name{guess}: the next sync fails.",
+        message=f"{resource.id} has the field {spot_of(resource.desired, slip.pointer)} in Git, and {slip.within} has none of that name{guess}: the next sync fails.",
         at=Location(app.ref, resource.id, slip.pointer),
         severity="error",
         confidence="likely",

@@ -48,6 +48,7 @@ from argolint.values.schema import Fault
 
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
+from ._field_checks import spot_of
 from ._hooks import manifest_of
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
@@ -93,9 +94,10 @@ def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
     rule, cause = classify(message)
     if rule == RULE.id:
         first, known = refusals[0], refusal_match(message)
-        says = f"the API server refuses {first.pointer} ({shortened(first.reason, _REASON)})"
+        spot = spot_of(resource.desired, first.pointer)
+        says = f"the API server refuses {spot} ({shortened(first.reason, _REASON)})"
         if known and known.entry.knows == "cause":
-            says = f"{known.says}, at {first.pointer}" if first.pointer else known.says
+            says = f"{known.says}, at {spot}" if first.pointer else known.says
         yield Finding(
             message=f"The next sync fails at {resource.id}: {says}.",
             at=Location(app.ref, resource.id, first.pointer),
@@ -124,7 +126,7 @@ def _mistyped_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
     facts = {"object": str(resource.id), "at": fault.pointer, "patch": patch}
     return Finding(
-        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {fault.pointer} in Git, where the API server reads {_API_TYPES[fault.type]}: the next sync fails.",
+        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server reads {_API_TYPES[fault.type]}: the next sync fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
