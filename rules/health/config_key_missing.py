@@ -25,7 +25,6 @@ from difflib import get_close_matches
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
-from argolint.values.kubernetes import PODS
 
 from ..shared.labels import labels_at
 from ..shared.references import ReadKey, read_keys
@@ -36,7 +35,7 @@ _FIELDS = ("data", "binaryData", "stringData")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key and workload."""
-    for workload in app.mentioning(PODS, "desired"):
+    for workload in app.with_pods("desired"):
         if (
             workload.hook
             or workload.health.status not in ("", "Healthy", "Missing")
