@@ -30,7 +30,7 @@ from argolint.application.resource import (
 )
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
-from argolint.values.kubernetes import COMPARE_OPTIONS
+from argolint.values.kubernetes import COMPARE_OPTIONS, PODS
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions with which the desired state is unknown: the server answers `targetState: "null"` for everything."""
@@ -221,6 +221,10 @@ class App:
     ) -> tuple[Resource, ...]:
         """The objects of which a state contains this text (`Resource.mentions`), found once for all rules."""
         return self.derive(_mentioning, what, side)
+
+    def with_pods(self, side: Literal["either", "desired"] = "either") -> tuple[Resource, ...]:
+        """The objects that may have a pod spec: not CRDs, whose schemas have every word and are the largest objects."""
+        return tuple(r for r in self.mentioning(PODS, side) if r.kind != "CustomResourceDefinition")
 
     @cached_property
     def groups(self) -> frozenset[str]:

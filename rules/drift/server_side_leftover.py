@@ -49,17 +49,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in candidates:
         if resource.hook or not resource.mentions(LAST_APPLIED, "live"):
             continue
-        live, desired = resource.live, resource.desired
-        if live is None or desired is None:
+        if not syncs_server_side(app.raw, resource.desired) or not settled(app, resource):
             continue
-        if not syncs_server_side(app.raw, desired) or not settled(app, resource):
-            continue
-        if not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
-            continue
-        was = last_applied(live)
-        found = tuple(_leftovers(was, desired, live)) if was is not None else ()
-        if found := tuple(p for p in found if _is_of_tools(live, p))[:_MOST]:
+        if found := resource.derive(_left_behind):
             yield _finding(app, fleet, resource, found)
+
+
+def _left_behind(resource: Resource) -> tuple[str, ...]:
+    """The fields that Argo CD's server-side apply has left to a client-side one."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
+        return ()
+    was = last_applied(live)
+    found = _leftovers(was, desired, live) if was is not None else ()
+    return tuple(p for p in found if _is_of_tools(live, p))[:_MOST]
 
 
 def _leftovers(was: Json, desired: Json, live: Json, at: str = "") -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, Event, Node, Object, Resource, Want
 from argolint.values import integer, maps, text_at
-from argolint.values.kubernetes import PODS, pod_spec
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.pods import status_reason
 
@@ -23,7 +23,7 @@ def _workloads(app: App) -> Sequence[tuple[Resource, Sequence[Node]]]:
     if not any(n.kind == "Pod" for n in app.tree.nodes or ()):
         return ()
     found = []
-    for resource in app.mentioning(PODS):
+    for resource in app.with_pods():
         if not resource.uid or resource.hook:
             continue
         own = app.node(resource.id) if resource.kind == "Pod" else None

@@ -68,7 +68,8 @@ def _template(
     resource: Resource,
 ) -> tuple[Mapping[str, str], Object, str, Mapping[str, str], Mapping[str, str]] | None:
     """The labels of an object's pods, their spec, the place of the labels, the annotations, and the labels of today; None without pods."""
-    at, spec = pod_spec(resource.any) if resource.mentions(PODS) else ("", {})
+    has_pods = resource.kind != "CustomResourceDefinition" and resource.mentions(PODS)
+    at, spec = pod_spec(resource.any) if has_pods else ("", {})
     if not spec:
         return None
     above = at.removesuffix("/spec")

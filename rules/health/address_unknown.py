@@ -23,7 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Rel
 from argolint.edits import manifest_patch
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
-from argolint.values.kubernetes import PODS, pod_spec
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting or not app.desired_known:
         return
     reported = set()
-    for resource in app.mentioning(PODS):
+    for resource in app.with_pods():
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
             for finding in _workload_findings(app, fleet, resource):
                 reported.add(resource.id)

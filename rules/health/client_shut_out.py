@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, Rule
 from argolint.redaction import is_hidden
 from argolint.values import dig, get, mapping, maps, text_at
-from argolint.values.kubernetes import PODS, pod_spec
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
@@ -69,7 +69,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
-    for resource in app.mentioning(PODS):
+    for resource in app.with_pods():
         if not resource.namespace or resource.requires_pruning or not resource.mentions('"env"'):
             continue
         obj = shown_object(resource)

@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
-from argolint.values.kubernetes import DATA_FIELDS, PODS, data_keys
+from argolint.values.kubernetes import DATA_FIELDS, data_keys
 
 from ..shared.labels import labels_at
 from ..shared.references import ReadKey, read_keys
@@ -34,7 +34,7 @@ from ..shared.triage import worth_reading
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key and workload."""
-    for workload in app.mentioning(PODS, "desired"):
+    for workload in app.with_pods("desired"):
         if (
             workload.hook
             or workload.health.status not in ("", "Healthy", "Missing")

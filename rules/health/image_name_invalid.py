@@ -22,7 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, R
 from argolint.edits import manifest_patch
 from argolint.redaction import show
 from argolint.values import get
-from argolint.values.kubernetes import PODS, containers
+from argolint.values.kubernetes import containers
 from argolint.values.patterns import regex
 
 _LONGEST = 512
@@ -37,7 +37,7 @@ _UNFILLED = regex(r"\{\{|\}\}|<no value>|<nil>|%!|\$\{?\w")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each container whose image is new."""
-    for resource in app.mentioning(PODS, "desired"):
+    for resource in app.with_pods("desired"):
         if not resource.requires_pruning:
             for at, container in containers(resource.desired):
                 image, place = container.get("image"), f"{at}/image"

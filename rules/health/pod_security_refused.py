@@ -42,7 +42,7 @@ from argolint import (
 )
 from argolint.edits import Operation, application_place, manifest_patch, set_field, set_fields
 from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
-from argolint.values.kubernetes import PODS, pod_spec
+from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 from argolint.values.pod_security import LEVEL, ROOT, Violation, level_for, rights, violations
 
@@ -54,7 +54,7 @@ _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events of workloads that are not well, and of what is below them; the Namespace of those that a sync brings."""
     ailing = unwell_below(app)
-    for resource in app.mentioning(PODS):
+    for resource in app.with_pods():
         if resource.hook:
             continue
         if resource.health.status in ("Progressing", "Degraded"):
@@ -68,7 +68,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload whose pods are refused, or will be."""
     ailing = unwell_below(app)
-    for resource in app.mentioning(PODS):
+    for resource in app.with_pods():
         if resource.hook:
             continue
         nodes = ailing.get(resource.uid, ())

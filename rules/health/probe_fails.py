@@ -96,7 +96,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 if found and late and probe.at not in reported:
                     reported.add(probe.at)
                     yield _finding(app, resource, nodes, probe, found, node, event)
-    for resource in app.stated:
+    for resource in app.with_pods("desired"):
         if resource.status == "OutOfSync" and not resource.hook and resource.mentions('Probe"', "desired"):
             yield from _coming_findings(app, resource)
 

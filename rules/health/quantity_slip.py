@@ -20,7 +20,7 @@ from decimal import Decimal
 from argolint import App, Finding, Fleet, Json, Location, Rank, Resource, Rule
 from argolint.edits import manifest_patch
 from argolint.values import get, mapping
-from argolint.values.kubernetes import PODS, containers
+from argolint.values.kubernetes import containers
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
@@ -33,7 +33,7 @@ _NUMBER = regex(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)m?")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each quantity that is new."""
-    for resource in app.mentioning(PODS, "desired"):
+    for resource in app.with_pods("desired"):
         if resource.requires_pruning or not resource.mentions('"resources"', "desired"):
             continue
         for place, value, meant in resource.derive(_slips):

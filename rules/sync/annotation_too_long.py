@@ -46,9 +46,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _will_be_too_long(app: App, resource: Resource) -> bool:
     """True for an object that client-side apply will send, new or changed in the gate, and that is too large by its manifest alone."""
-    size = _size(resource)  # before the states are decoded: nearly every object is small
+    if not (resource.absent or resource.pending):
+        return False
+    size = resource.derive(_size)  # before the states are decoded: nearly every object is small
     is_refused_anyway = resource.kind in ("ConfigMap", "Secret") and size > LARGEST
-    if size <= _LIMIT or is_refused_anyway or not (resource.live is None or resource.pending):
+    if size <= _LIMIT or is_refused_anyway:
         return False
     own = sync_options(resource.desired)
     by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
