@@ -265,7 +265,7 @@ def test_an_application_is_served_with_its_own_failures_and_those_of_its_argo_cd
     checked = _checked("web")
     (web,) = checked.apps
     other = r.ReportedApp(web.server, "argocd", "other", "shop")
-    ours = [s.name for s in checked.report.servers][0]
+    ours = next(s.name for s in checked.report.servers)
     failures = [
         r.ReportedFailure("states", "of web", app=web),
         r.ReportedFailure("states", "of other", app=other),
