@@ -19,6 +19,7 @@ from argolint.plugins import load_rules
 from argolint.relations.judged import newer_script
 from argolint.relations.names import Mention, kind_word, mentions
 from argolint.relations.polarity import polarity, reports_fault
+from argolint.relations.references import references
 from argolint.relations.spec import choices
 
 SHAPES = sorted((Path(__file__).parent / "relations").glob("*.yaml"))
@@ -93,6 +94,19 @@ def test_kinds_have_one_spelling(word: str, wanted: str) -> None:
 )
 def test_a_message_offers_choices(text: str, wanted: tuple[str, ...]) -> None:
     assert choices(text) == wanted
+
+
+def test_a_certificate_of_a_gateway_is_in_the_namespace_that_its_listener_names_or_in_its_own() -> None:
+    certificates = [{"name": "own"}, {"name": "shared", "namespace": "certs"}, {"kind": "ConfigMap", "name": "bundle"}]
+    gateway = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": "edge", "namespace": "shop"},
+        "spec": {"listeners": [{"tls": {"certificateRefs": certificates}}]},
+    }
+    found = [(r.namespace, r.name, r.pointer) for r in references(gateway) if r.kind == "Secret"]
+    place = "/spec/listeners/0/tls/certificateRefs"
+    assert found == [("shop", "own", f"{place}/0/name"), ("certs", "shared", f"{place}/1/name")]
 
 
 @pytest.mark.parametrize(

@@ -480,6 +480,12 @@ def test_hooks_of_a_failure_run_only_then_and_are_waited_for() -> None:
     assert ended(play(items, ends(web="refused", clean="degraded"))) == ("Failed", ["clean"], ["web", "clean"])
 
 
+def test_a_refused_destination_leaves_all_but_the_hooks_of_a_failure() -> None:
+    items = new(obj("Pod", "web"), obj("Pod", "clean", hook="SyncFail"))
+    found = play(items, ends(pottery="refused"), Options(namespace="pottery", create_namespace=True))
+    assert (ended(found), names(found.left)) == (("Failed", ["clean"], ["pottery"]), ["pottery", "web"])
+
+
 @upstream(
     "e2e/TestInvalidlHookWaitsForOtherHooksToComplete", "e2e/TestInvalidSyncFailureHookWaitsForOtherHooksToComplete"
 )
