@@ -1,4 +1,4 @@
-"""A container must not run as root and names the user root
+"""A container that must not be root has the user root
 
 What it finds: a container that a sync brings, with `runAsNonRoot: true` and `runAsUser: 0`, each in its own securityContext or in that of the pod.
 
