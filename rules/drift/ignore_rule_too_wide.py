@@ -3,7 +3,7 @@
 What it finds: one pointer or jq path of `ignoreDifferences` that now hides differences of several origins: an autoscaler's and a person's, a
 webhook's and a commit that never reached the cluster. Its purpose can only be one of them. Also one that ignores a whole `spec`, pod template or
 container, or trusts Argo CD's own field manager, with any differences. Also one that hides a waiting commit: the application is Synced, so no
-automated sync applies it. Also a trusted field manager that owns a list as a whole, once Git has something in that list which live lacks.
+automated sync applies it, be it of the Application or of argocd-cm. Also a trusted field manager that owns a list as a whole, once Git has something in that list which live lacks.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
@@ -46,6 +46,8 @@ from ._ignored import (
     paths,
     removed_pointers,
     selected_resources,
+    server_entries,
+    settings_key,
 )
 from ._writers import is_sort
 
@@ -74,6 +76,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
             elif waiting := [(r, c) for r, c in found if _is_commit(app, r, c)]:
                 yield _waiting_commit_finding(app, entry, path, waiting)
+    for entry in server_entries(app, fleet):
+        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
+        for path, single in paths(app, entry):
+            objects = selected_resources(app, single)
+            found = [(r, c) for r in objects for c in _hidden_by_path(r, single, hidden[r.key])]
+            if waiting := [(r, c) for r, c in found if _is_commit(app, r, c)]:
+                yield _waiting_commit_finding(app, entry, path, waiting, settings_key(entry.group, entry.kind))
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Whether the application's objects may have ignored fields, by its own entries or the server's."""
+    return has_entries(app, fleet) or bool(server_entries(app, fleet))
 
 
 def _is_commit(app: App, resource: Resource, change: Change) -> bool:
@@ -83,17 +97,32 @@ def _is_commit(app: App, resource: Resource, change: Change) -> bool:
     return known and not noticed and git_moved(app, resource, change)
 
 
-def _waiting_commit_finding(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) -> Finding:
-    """The finding for a commit that the entry hides from automated syncs."""
+def _waiting_commit_finding(
+    app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden], key: str = ""
+) -> Finding:
+    """The finding for a commit that the entry hides from automated syncs; `key`: that of argocd-cm, for an entry of the server."""
     resource, first = waiting[0]
     more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
     consequence = "no automated sync starts for it" if app.automated else "nothing shows it"
-    take_out = Fix(
-        "Take the expression out of the entry",
-        "application",
-        application_place(app),
-        Edit("text", f"{expression_pointer(entry, path)} of Application {app.ref}: {path}"),
-        "the application is OutOfSync until the commit is synced",
+    shown = "the application is OutOfSync until the commit is synced"
+    take_out = (
+        Fix(
+            "Take the expression out of the entry, or put it under the key of the kind that needs it"
+            if "*" in f"{entry.group}{entry.kind}"
+            else "Take the expression out of the entry, or write it in the Applications that need it",
+            "argocd-settings",
+            "ConfigMap argocd-cm",
+            Edit("text", f"{key}: {path}"),
+            f"{shown}; the entry holds for every application",
+        )
+        if key
+        else Fix(
+            "Take the expression out of the entry",
+            "application",
+            application_place(app),
+            Edit("text", f"{expression_pointer(entry, path)} of Application {app.ref}: {path}"),
+            shown,
+        )
     )
     by_hand = Fix(
         "Sync the application by hand",
@@ -103,9 +132,12 @@ def _waiting_commit_finding(app: App, entry: IgnoreRule, path: str, waiting: Seq
         "each later commit to an ignored field needs one too",
     )
     return Finding(
-        message=f"A commit to {first.pointer}{more} of {resource.id} is not live: an ignore rule of {app.name} hides it, so {consequence}.",
+        message=f"A commit to {first.pointer}{more} of {resource.id} is not live: an ignore rule of {'argocd-cm' if key else app.name} hides it, so {consequence}.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=(f"{entry.origin} of the Application: {path}", *(f"{r.id} {change_line(c, r)}" for r, c in waiting)),
+        evidence=(
+            f"{f'{key} of argocd-cm' if key else f'{entry.origin} of the Application'}: {path}",
+            *(f"{r.id} {change_line(c, r)}" for r, c in waiting),
+        ),
         fixes=(by_hand, take_out) if _is_changed_on_arrival(waiting) else (take_out, by_hand),
     )
 
@@ -224,4 +256,4 @@ def _narrower_fields(found: Sequence[Hidden]) -> str:
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=has_entries)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads)
