@@ -548,7 +548,7 @@ FAULTY = {
     ),
     "a role that names a resource under another API group": Case(
         {"web/role.yaml": [granting("", "deployments")]},
-        (("rbac-rule-empty", "warning", "web", "/rules/0/resources/0"),),
+        (("rbac-wrong-group", "warning", "web", "/rules/0/resources/0"),),
     ),
     "a template that calls what no engine knows": Case(
         {"web/es.yaml": [templated("{{ .a | b64decc }}")]},
