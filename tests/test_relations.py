@@ -215,10 +215,20 @@ def test_resolving_takes_steps_in_proportion_to_names_and_objects(tmp_path: Path
     [
         *[
             (kind, True)
-            for kind in ("Ready", "KafkaReady", "FolderSynchronized", "ResolvedRefs", "kafka.example.org/Bound")
+            for kind in (
+                "Ready",
+                "KafkaReady",
+                "NoErrors",
+                "FolderSynchronized",
+                "ResolvedRefs",
+                "kafka.example.org/Bound",
+            )
         ],
         *[(kind, False) for kind in ("Stalled", "FolderUIDMismatch", "NoMatchingPier", "InvalidSpec", "DiskPressure")],
-        *[(kind, None) for kind in ("Progressing", "Active", "Fallback", "LiveMigratable", "RestartRequired", "")],
+        *[
+            (kind, None)
+            for kind in ("Progressing", "Active", "Fallback", "LiveMigratable", "RestartRequired", "NoWarnings", "")
+        ],
     ],
 )
 def test_polarity_of_a_type(kind: str, good: bool | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from fnmatch import fnmatchcase
 
 from argolint.application.resource import Resource
@@ -15,7 +16,7 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.relations.polarity import FINE_STATES, reports_fault, reports_success
 from argolint.relations.waits import has_own_check
-from argolint.values import dig, mapping, maps, number_at, parse_version, text_at
+from argolint.values import dig, mapping, maps, number_at, parse_time, parse_version, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -40,7 +41,11 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
         if is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
             yield _stale(complaint, resource)
         return
-    if "." not in id_.group or _is_of_earlier_spec(live) or any(reports_fault(c) for c in conditions):
+    if "." not in id_.group or _is_of_earlier_spec(live):
+        return
+    if (begun := _begun(complaint, resource, conditions)) is not None:
+        yield begun
+    if any(reports_fault(c) for c in conditions):
         return
     if any(
         _is_under_way(c) or (not reports_success(c) and _is_shown_message(resource.health.message, c))
@@ -56,6 +61,48 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
         states = _states(mapping(live, "status"))
         if states and all(value.lower() in FINE_STATES for value in states.values()):
             yield _contradicted_by_state(complaint, resource, states)
+
+
+_BRIEFLY = timedelta(minutes=10)
+
+
+def _begun(complaint: Complaint, resource: Resource, conditions: Sequence[Object]) -> Explained | None:
+    """Why a Degraded object is none: its controller has begun lately, and its other conditions say no more than that."""
+    working = next((c for c in conditions if _is_under_way(c)), None)
+    since = parse_time((working or {}).get("lastTransitionTime"))
+    if (
+        working is None
+        or resource.health.status != "Degraded"
+        or since is None
+        or complaint.app.observed_at - since > _BRIEFLY
+    ):
+        return None
+    if any(reports_fault(c) and c.get("message") != working.get("message") for c in conditions):
+        return None
+    facts = {
+        "kind": resource.kind,
+        "type": text_at(working, "type"),
+        "app": str(complaint.app.ref),
+        "version": complaint.fleet.version,
+        "newer": _newer(complaint, resource),
+    }
+    return Explained(
+        "contradicts",
+        complaint.app.ref,
+        resource.id,
+        f"{resource.id} says {facts['type']}=True, so its controller works on it, and Argo CD shows it as Degraded meanwhile.",
+        evidence=(f"condition {facts['type']}=True: {excerpt(text_at(working, 'message'), 200)}",),
+        fixes=advice(__package__, "contradicts/begun", facts, resource.id),
+        likely=True,
+        cause="health-check",
+    )
+
+
+def _newer(complaint: Complaint, resource: Resource) -> str:
+    """The next release with another health script of the kind, unless this Argo CD has a check of its own for it."""
+    fleet, id_ = complaint.fleet, resource.id
+    own = fleet.derive(has_own_check, id_.group, id_.kind)
+    return "" if own else newer_script(fleet.version, id_.group, id_.kind)
 
 
 def _stale(complaint: Complaint, resource: Resource) -> Explained:
@@ -137,14 +184,13 @@ def _contradicted(
 ) -> Explained:
     fleet, health, id_ = complaint.fleet, resource.health, resource.id
     outer, _, _ = facts["path"].rpartition(".")
-    own = fleet.derive(has_own_check, id_.group, id_.kind)
     given = {
         **facts,
         "object": str(id_),
         "kind": id_.kind,
         "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
         "guard": f"obj.status ~= nil and obj.status.{outer} ~= nil" if outer else "obj.status ~= nil",
-        "newer": "" if own else newer_script(fleet.version, id_.group, id_.kind),
+        "newer": _newer(complaint, resource),
         "version": fleet.version,
     }
     return Explained(

@@ -51,7 +51,12 @@ def polarity(kind: str) -> bool | None:
     if not words:
         return None
     last = words[-1]
-    if last in _BAD_WHEN_TRUE or (words[0] in _DENIES and len(words) > 1):
+    denied = words[0] in _DENIES and len(words) > 1
+    if last in ("Warning", "Warnings"):
+        return None
+    if denied and last in _BAD_WHEN_TRUE:
+        return True
+    if denied or last in _BAD_WHEN_TRUE:
         return False
     if last in _NEITHER:
         return None
@@ -88,7 +93,11 @@ def reports_success(condition: Object) -> bool:
 def _says_what_is_so(kind: str) -> bool:
     """Whether the type names a property or an ability of the object, whose absence is no fault."""
     last = next(iter(reversed(_WORD.findall(kind))), "")
-    return last in _NEITHER or (last.endswith(("able", "ible")) and last not in _GOOD_WHEN_TRUE)
+    return (
+        last in _NEITHER
+        or last in ("Warning", "Warnings")
+        or (last.endswith(("able", "ible")) and last not in _GOOD_WHEN_TRUE)
+    )
 
 
 def _states_fault(condition: Object) -> bool:

@@ -8,7 +8,7 @@ from argolint import Fix, Resource, ResourceId
 from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
-from argolint.values import mapping, maps, number_at, text_at
+from argolint.values import labels_of, mapping, maps, number_at, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -24,10 +24,17 @@ def meaning(resource: Resource, reason: str) -> Match | None:
     return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
 
 
-def of_reason(resource: Resource, reason: str, pod: str = "", job: ResourceId | None = None) -> tuple[Fix, ...]:
+def of_reason(
+    resource: Resource,
+    reason: str,
+    pod: str = "",
+    job: ResourceId | None = None,
+    around: Mapping[str, str] | None = None,
+) -> tuple[Fix, ...]:
     """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages.
 
     `job`: a Job that has failed for good, the object itself or below it: its containers are not started again.
+    `around`: facts on other objects of its application.
     """
     found = meaning(resource, reason)
     known = found.entry if found is not None and found.entry.knows == "cause" else None
@@ -36,7 +43,7 @@ def of_reason(resource: Resource, reason: str, pod: str = "", job: ResourceId | 
         return fixes
     if is_silent(resource) and (found is None or found.entry.knows != "cause"):
         found = None  # no controller has written a message: the text of Argo CD's check shows no cause
-    elif found is None:
+    elif found is None and not (job and reason.startswith(f"{job}:")):
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
     if name == "no-status" and not is_silent(resource):
@@ -45,13 +52,15 @@ def of_reason(resource: Resource, reason: str, pod: str = "", job: ResourceId | 
     if name in _OF_NAMES and not _is_name(words.get("what") or ""):
         named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
     logs = {"logs": pod} if pod else {}
-    made = job if job and job != resource.id else None
+    below = job if job and job != resource.id else None
+    if below and reason.startswith(f"{below}:"):
+        name, logs = "crash", {"logs": f"job/{below.name}"}  # no pod of the Job says more than the Job
     ends = {
         "ended": str(job or ""),
-        "job": str(made or ""),
-        "job_command": Shell(kubectl_name(made)) if made else "",
+        "job": str(below or ""),
+        "job_command": Shell(kubectl_name(below)) if below else "",
     }
-    facts = {**facts_of(resource), **logs, **ends, "reason": excerpt(reason, 400)}
+    facts = {**facts_of(resource), **logs, **ends, **(around or {}), "reason": excerpt(reason, 400)}
     return advice(__package__, f"unhealthy/{name}", {**facts, **named})
 
 
@@ -96,6 +105,36 @@ def _gateway_facts(resource: Resource) -> Mapping[str, str]:
     }
 
 
+def _backend_facts(resource: Resource) -> Mapping[str, str]:
+    """What the backendRefs of a route name (Gateway API): its kind, with namespace and name if it is only one; a Service without any."""
+    rules = maps(resource.live or resource.desired, "spec", "rules")
+    refs = [ref for rule in rules for ref in maps(rule, "backendRefs")]
+    named = {
+        (text_at(ref, "group"), text_at(ref, "kind") or "Service", text_at(ref, "namespace"), text_at(ref, "name"))
+        for ref in refs
+    }
+    kinds = {(group, kind) for group, kind, _, _ in named} or {("", "Service")}
+    if len(kinds) > 1:
+        return {"backend": "object", "backend_kind": "services", "backend_namespace": resource.namespace}
+    group, kind = next(iter(kinds))
+    command = f"{kind}.{group}".rstrip(".").lower()
+    one = next(iter(named)) if len(named) == 1 else None
+    namespace = (one[2] if one else "") or resource.namespace
+    backend = f"{kind} {namespace}/{one[3]}" if one else kind
+    return {"backend": backend, "backend_kind": command, "backend_namespace": namespace or "default"}
+
+
+def _keda_facts(resource: Resource) -> Mapping[str, str]:
+    """Of a ScaledObject: whether none of its triggers fails by its own count, and the kind that it scales, if a CRD defines that."""
+    counts = [number_at(health, "numberOfFailures") for health in mapping(resource.live, "status", "health").values()]
+    target = mapping(resource.any, "spec", "scaleTargetRef")
+    group = text_at(target, "apiVersion").partition("/")[0]
+    return {
+        "answering": "yes" if counts and not any(counts) else "",
+        "custom": text_at(target, "kind") if "." in group and not group.endswith("k8s.io") else "",
+    }
+
+
 def _delay_facts(resource: Resource) -> Mapping[str, str]:
     """A Rollout's progressDeadlineSeconds and a longer scaleDownDelaySeconds, where all pods of the new version are up; else empty.
 
@@ -128,5 +167,10 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "ended": "",
         "job": "",
         "job_command": "",
+        "made": "",
         "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
+        **_backend_facts(resource),
+        **_keda_facts(resource),
+        "served": labels_of(resource.any).get("strimzi.io/cluster", "") or "CLUSTER",
+        "acl": "",
     }

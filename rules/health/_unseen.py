@@ -16,6 +16,8 @@ from ..shared.age import Patience, is_health_counted, is_overdue
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
 """Condition types by which a controller reports success or failure."""
+_OF_A_PART = ("Synchronized", "Synced", "Reconciled")
+"""Their ends where the type names the object too (FolderSynchronized)."""
 _FAILS = regex(
     r"Fail(?!(?:ing|ed)?[Oo]ver|ureDomain)|Error(?!Budget)|Invalid(?!at)|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict"
 )
@@ -52,7 +54,7 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
 def _is_failure(condition: Object) -> bool:
     reason, message = text_at(condition, "reason"), text_at(condition, "message")
     return (
-        condition.get("type") in _VERDICTS
+        (condition.get("type") in _VERDICTS or text_at(condition, "type").endswith(_OF_A_PART))
         and condition.get("status") == "False"
         and condition.get("severity") != "Info"
         and bool(message and _FAILS.search(reason))

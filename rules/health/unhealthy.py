@@ -47,8 +47,8 @@ from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
-from argolint.relations.polarity import may_report_fault, reports_fault
-from argolint.values import age_text, dig, enumerated, mapping, maps, parse_time, sh, text_at
+from argolint.relations.polarity import may_report_fault, reports_fault, reports_success
+from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
@@ -140,7 +140,7 @@ def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[N
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
             continue  # reported as a missing object, or by the comparison error
-        if _has_recovered(app, resource, options):
+        if _has_recovered(app, resource, options) or _has_just_begun(app, resource, options):
             continue
         if status == "Progressing" and not _is_late(app, resource, options, ailing.get(resource.uid, ())):
             continue
@@ -162,6 +162,15 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
         and all(c.get("status") == "True" and is_current(resource, c) for c in verdicts)
         and any(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
     )
+
+
+def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure."""
+    made = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
+    conditions = maps(resource.live, "status", "conditions")
+    young = made is not None and timedelta() <= app.observed_at - made <= options.span
+    faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
+    return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
 
 
 def _healthy_since(resource: Resource) -> datetime | None:
@@ -223,7 +232,8 @@ def _has_object_with_health(app: App, status: str) -> bool:
 def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
     pod_troubles = troubles(app, resource, ailing)
-    reason, evidence = _reason(app, resource, pod_troubles, ailing)
+    job = _failed_job(resource, ailing)
+    reason, evidence = _reason(app, resource, pod_troubles, ailing, job)
     waits = status == "Progressing"
     crashing = min((n.created_at for n in ailing if has_crashing_container(n) and n.created_at), default=None)
     age = waited_time(app, crashing or _last_progress(app, resource))
@@ -234,11 +244,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         message=f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
-        cause=_cause(resource, reason),
+        cause="crash" if job and reason.startswith(f"{job}:") else _cause(resource, reason),
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), _failed_job(resource, ailing)),
+        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, resource)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
@@ -304,11 +314,31 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
     return next(jobs, None) if resource.kind != "CronJob" else None
 
 
-def _reason_fixes(resource: Resource, reason: str, pod: str = "", job: ResourceId | None = None) -> tuple[Fix, ...]:
+def _around(app: App, resource: Resource) -> Mapping[str, str]:
+    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka."""
+    below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
+    made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
+    acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
+    kafkas = app.of_kind("Kafka", resource.group) if acl else ()
+    cluster = labels_of(resource.any).get("strimzi.io/cluster")
+    bare = any(
+        (k.namespace, k.name) == (resource.namespace, cluster) and not dig(k.any, "spec", "kafka", "authorization")
+        for k in kafkas
+    )
+    return {"made": made, "acl": "yes" if bare else ""}
+
+
+def _reason_fixes(
+    resource: Resource,
+    reason: str,
+    pod: str = "",
+    job: ResourceId | None = None,
+    around: Mapping[str, str] | None = None,
+) -> tuple[Fix, ...]:
     """Fixes for a known reason, and always a place to read it."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
-        *of_reason(resource, reason, pod, job),
+        *of_reason(resource, reason, pod, job, around),
         Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
     )
 
@@ -328,12 +358,18 @@ def _health_text(status: str) -> str:
 
 
 def _reason(
-    app: App, resource: Resource, pod_troubles: tuple[Trouble, ...], ailing: tuple[Node, ...]
+    app: App,
+    resource: Resource,
+    pod_troubles: tuple[Trouble, ...],
+    ailing: tuple[Node, ...],
+    job: ResourceId | None,
 ) -> tuple[str, tuple[str, ...]]:
-    """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own message."""
+    """(reason, evidence): the pods' trouble first, or a Job below it that has failed for good, then a failed condition, a Warning Event, Argo CD's own message."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
+    if not candidates and job is not None and job != resource.id:
+        candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
     sentence += () if pod_troubles else _pod_warnings(app, ailing)
     candidates += _status_faults(resource, sentence)
@@ -443,10 +479,17 @@ def _fault_conditions(resource: Resource) -> list[Object]:
         for c in (*_part_conditions(resource), *maps(resource.live, "status", "conditions"))
         if c.get("message") or c.get("reason")
     ]
-    faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
+    faults = [c for c in conditions if reports_fault(c, ("False", "Unknown")) or _is_counted(resource, c)]
     if faults or resource.health.status != "Degraded":
         return faults
     return [c for c in conditions if may_report_fault(c)]
+
+
+def _is_counted(resource: Resource, condition: Object) -> bool:
+    """Whether Argo CD's health check has failed the object for this condition, as its message shows, and the condition reports no success."""
+    message = text_at(condition, "message").strip()
+    shown = resource.health.status == "Degraded" and bool(message) and message in resource.health.message
+    return shown and not reports_success(condition)
 
 
 def _condition_text(condition: Object) -> str:
