@@ -16,8 +16,9 @@ Sources: Kubernetes' documentation of finalizers; argoproj/argo-cd#5817, #4198, 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,8 +40,20 @@ from argolint import (
 from argolint.edits.advice import Shell, advice
 from argolint.messages import quoting
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
+from argolint.values import (
+    age_text,
+    annotations_of,
+    dig,
+    enumerated,
+    items,
+    maps,
+    parse_time,
+    parse_version,
+    sh,
+    text_at,
+)
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import HOOK
 from argolint.values.patterns import regex
 
 from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
@@ -196,10 +209,13 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
     lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
     errors = [c for c in app.conditions if c.type == "DeletionError" or (c.is_error and _NO_PROJECT.search(c.message))]
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
+    dull = None if deleted else _hook_without_health(app, fleet)
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
     waits = (
         f" while {deleted[0].id}{more} a finalizer"
         if deleted
+        else f": PostDelete hook {dull.id} has no health, on which this release stops"
+        if dull
         else f" while {namespace.id} is terminating"
         if namespace
         else f": {app.cluster.removeprefix('name:')} is no cluster of this Argo CD"
@@ -216,12 +232,49 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
             *(f"condition {c.type}: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
-        fixes=(_lost_cluster_fix(app),) if lost else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
+        fixes=(_lost_cluster_fix(app),)
+        if lost
+        else _dull_hook_fixes(app, fleet)
+        if dull
+        else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
             *((Symptom.sync(), Symptom.health()) if lost else ()),
         ),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
+    )
+
+
+_DULL = ((2, 10), (2, 12))
+"""Releases that take the health of each PostDelete hook for given, and fail at one of a kind without a check (controller/hook.go)."""
+
+
+def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
+    """A PostDelete hook that is there, and whose kind has no health in Argo CD, if its release stops at that."""
+    first, mended = _DULL
+    if not first <= (parse_version(fleet.version) or ())[:2] < mended:
+        return None
+    left = _finalizers(app.raw)
+    if any(f.startswith("resources-finalizer.") for f in left) or not any(map(_is_of_last, left)):
+        return None  # its objects go first
+    hooks = (r for r in app.resources if r.uid and not r.health.status and _is_last(annotations_of(r.live)))
+    return next(hooks, None)
+
+
+def _is_of_last(finalizer: str) -> bool:
+    return finalizer.startswith("post-delete-finalizer.")
+
+
+def _is_last(annotations: Mapping[str, str]) -> bool:
+    """Whether an object is a PostDelete hook alone; these releases know no other form."""
+    return annotations.get(HOOK) == "PostDelete" or annotations.get("helm.sh/hook") == "post-delete"
+
+
+def _dull_hook_fixes(app: App, fleet: Fleet) -> tuple[Fix, ...]:
+    own = [f for f in _finalizers(app.raw) if not _is_of_last(f)]
+    facts = {"app": str(app.ref), "name": app.ref.name, "namespace": app.ref.namespace, "version": fleet.version}
+    return advice(
+        __package__, "finalizer-stuck/dull-hook", {**facts, "left": json.dumps({"metadata": {"finalizers": own}})}
     )
 
 
