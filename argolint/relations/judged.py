@@ -14,9 +14,9 @@ from argolint.redaction import excerpt
 from argolint.relations.child import is_rolled_out
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.relations.polarity import FINE_STATES, reports_fault, reports_success
+from argolint.relations.polarity import FINE_STATES, every_condition, reports_fault, reports_success
 from argolint.relations.waits import has_own_check
-from argolint.values import dig, mapping, maps, number_at, parse_time, parse_version, text_at
+from argolint.values import dig, mapping, number_at, parse_time, parse_version, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -36,7 +36,7 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
     ):
         return
     live = resource.live
-    conditions = maps(live, "status", "conditions")
+    conditions = every_condition(live)
     if id_.group == "apps":
         if is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
             yield _stale(complaint, resource)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from argolint.model import Object
-from argolint.values import text_at
+from argolint.values import mapping, maps, text_at
 from argolint.values.patterns import regex
 
 _BAD_WHEN_TRUE = frozenset(
@@ -43,6 +43,13 @@ _FAULT = regex(
 _DENIED_FAULT = regex(
     r"\b(?:no|without|zero|0) (?:\w{1,30} ){0,2}(?:error|fail|conflict|missing|invalid)", re.IGNORECASE
 )
+
+
+def every_condition(live: Object | None) -> tuple[Object, ...]:
+    """The conditions of an object, behind those of its parts, such as a Gateway's for each listener and a route's for each parent."""
+    status = mapping(live, "status")
+    parts = (part for name in status if name != "conditions" for part in maps(status, name))
+    return (*(c for part in parts for c in maps(part, "conditions")), *maps(status, "conditions"))
 
 
 def polarity(kind: str) -> bool | None:

@@ -47,7 +47,7 @@ from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
-from argolint.relations.polarity import may_report_fault, reports_fault, reports_success
+from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
 from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -450,14 +450,6 @@ def _task_reason(resource: Resource) -> tuple[str, ...]:
     )
 
 
-def _part_conditions(resource: Resource) -> Iterator[Object]:
-    """The conditions on parts of the object, such as a Gateway's for each listener and a route's for each parent."""
-    status = dig(resource.live, "status")
-    for parts in status.values() if isinstance(status, dict) else ():
-        for part in parts if isinstance(parts, list) else ():
-            yield from maps(part, "conditions")
-
-
 _CONSEQUENCES = (
     "ContainersNotReady",
     "ProgressDeadlineExceeded",
@@ -474,11 +466,7 @@ _NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready
 
 def _fault_conditions(resource: Resource) -> list[Object]:
     """The conditions with words that report a fault, or that a state is not known; without one, and if Degraded, those that may report one."""
-    conditions: list[Object] = [
-        c
-        for c in (*_part_conditions(resource), *maps(resource.live, "status", "conditions"))
-        if c.get("message") or c.get("reason")
-    ]
+    conditions = [c for c in every_condition(resource.live) if c.get("message") or c.get("reason")]
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown")) or _is_counted(resource, c)]
     if faults or resource.health.status != "Degraded":
         return faults

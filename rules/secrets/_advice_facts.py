@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
 from argolint.relations.operator_version import version_of
-from argolint.values import dig, enumerated
+from argolint.values import dig, enumerated, mapping, text_at
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -68,7 +68,11 @@ def facts(
         "credential_ns": secret_ns,
         "about": _missing_credential(app, fleet, text, {"namespace": store.namespace or "", **detail}),
         "unplaced": enumerated(
-            [f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.credentials_without_namespace(store)], limit=6
+            [
+                *(f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.credentials_without_namespace(store)),
+                *_authorities_without_namespace(store),
+            ],
+            limit=6,
         )
         or "every secretRef and serviceAccountRef",
         "remote": _valid_or_placeholder(
@@ -76,6 +80,14 @@ def facts(
             "remoteNamespace",
         ),
     }
+
+
+def _authorities_without_namespace(store: stores.Store) -> Iterator[str]:
+    """The caProviders of a store that name no namespace; the only reference of a SecretStore that may name one."""
+    for name, provider in mapping(store.manifest, "spec", "provider").items():
+        authority = mapping(provider, "caProvider")
+        if authority and not authority.get("namespace"):
+            yield f'/spec/provider/{name}/caProvider ({text_at(authority, "type")} "{text_at(authority, "name")}")'
 
 
 def role_of(principal: str) -> str:
@@ -126,8 +138,9 @@ def _missing_credential(app: App, fleet: Fleet, text: str, detail: Mapping[str, 
     """The missing part of the credential, from the text, and the other places with one of that name."""
     if key := _NO_KEY.search(text):
         return f'The Secret has no key "{key[1]}".'
-    for kind, field in (("Secret", "secret"), ("ServiceAccount", "account")):
+    for named, field in (("Secret", "secret"), ("ServiceAccount", "account")):
         if name := detail.get(field):
+            kind = "ConfigMap" if f'configmaps "{name}" not found' in text else named
             namespace = detail.get("namespace", "")
             others = [each for each in _provider.namespaces_with(app, fleet, kind, name) if each != namespace]
             where = f" in namespace {namespace}" if namespace else ""

@@ -32,6 +32,7 @@ from ._sync_error_surroundings import (
     diagnosis_by_generators,
     diagnosis_by_owner,
     diagnosis_by_stores,
+    diagnosis_by_unplaced,
 )
 from ._sync_error_texts import (
     Diagnosis,
@@ -61,6 +62,7 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
         found = diagnosis_by_stores(app, fleet, resource, found) or found
     if found is not None:
         found = diagnosis_by_credential(app, fleet, resource, found)
+        found = diagnosis_by_unplaced(app, fleet, resource, found)
     if found is None and stage != "update":
         found = diagnosis_by_generators(app, fleet, resource)
     if found is None:

@@ -43,10 +43,11 @@ def fixes(
     yield from (fix for hint in hints for fix in hint.fixes)
     if foreign_vault(failing_store(app, fleet, resource, found), found.text) is not None:
         yield _sync_now_fix(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
-    for fix in (*exact_edits(app, fleet, resource, found, version), *generator_fixes(app, fleet, resource, found)):
-        if not changed or fix.edit.kind != "json-patch":
-            yield fix
-    yield from general_fixes(app, fleet, resource, found)
+    exact = (*exact_edits(app, fleet, resource, found, version), *generator_fixes(app, fleet, resource, found))
+    kept = [fix for fix in exact if not changed or fix.edit.kind != "json-patch"]
+    yield from kept
+    titles = {fix.title for fix in kept}
+    yield from (fix for fix in general_fixes(app, fleet, resource, found) if fix.title not in titles)
 
 
 def fixes_in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:

@@ -13,7 +13,7 @@ from argolint import App, Fleet, Resource, ResourceKey
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._provider import credential_named
+from ._provider import credential_named, credentials_without_namespace
 from ._sync_error_passing import PATIENCE, has_store_recovered, is_just_edited, last_attempt_at
 from ._sync_error_texts import Diagnosis, cleaned_text
 
@@ -131,6 +131,23 @@ def diagnosis_by_credential(app: App, fleet: Fleet, resource: Resource, found: D
             says = f'Secret "{missing}" of {_reference_text(ref)} is missing in namespace {where}'
             detail = {**found.detail, **_reference_detail(ref), "secret": missing, "namespace": where}
             return replace(found, cause="store-credential", says=says, detail=detail, topic="")
+    return found
+
+
+def diagnosis_by_unplaced(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
+    """The cause for a credential that is looked for next to the ExternalSecret, since its ClusterSecretStore names no namespace."""
+    missing = {found.detail.get("secret"), found.detail.get("account")} - {None, ""}
+    if found.cause != "store-credential" or not missing or found.topic == "store-certificate":
+        return found
+    for ref in es.store_refs(resource.live):
+        store = stores.find(app, fleet, ref, resource.namespace) if ref.kind == "ClusterSecretStore" else None
+        unplaced = credentials_without_namespace(store) if store else ()
+        named = next((each for each in unplaced if each.name in missing), None)
+        if named is not None:
+            says = f'{named.kind} "{named.name}" is looked for in namespace {resource.namespace}: {_reference_text(ref)} names none'
+            return replace(
+                found, says=says, detail={**found.detail, **_reference_detail(ref)}, topic="credential-namespace"
+            )
     return found
 
 
