@@ -31,9 +31,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload that the sync scales to 1."""
     for kind in ("Deployment", "StatefulSet"):
         for resource in app.of_kind(kind, "apps"):
+            if not any(change.pointer == _AT for change in (*resource.pending, *resource.changes)):
+                continue
             runs = dig(resource.live, "spec", "replicas")
-            dropped = any(change.pointer == _AT for change in (*resource.pending, *resource.changes))
-            left = dropped and dig(resource.desired, "spec", "replicas") is None
+            left = dig(resource.desired, "spec", "replicas") is None
             if left and isinstance(runs, int) and runs > 1 and scaler_of(app, resource) is None:
                 yield _finding(app, resource, runs)
 
