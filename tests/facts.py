@@ -60,8 +60,8 @@ def watched(rule: Rule, told: list[tuple[App, Finding]]) -> Rule:
 
 
 def of_fixture(data: Mapping[str, Any]) -> str:
-    """All that a fixture holds, as text; what it expects is left out."""
-    held = {key: value for key, value in data.items() if key != "expect"}
+    """All that a fixture holds, as text; what it expects and its near misses are left out."""
+    held = {key: value for key, value in data.items() if key not in ("expect", "near")}
     return plain(json.dumps(held, default=str, ensure_ascii=False))
 
 

@@ -46,7 +46,7 @@ def _hostile(node: Any, names: re.Pattern[str] | None, key: str = "") -> Any:
 
 def _commands(path: Path, rule: Rule) -> Iterator[str]:
     """The commands that a rule prints of its fixture, whose names and free fields hold words for a shell."""
-    data = parse(path.read_text("utf-8"))
+    data = {key: value for key, value in parse(path.read_text("utf-8")).items() if key != "near"}
     names = "|".join(map(re.escape, sorted(set(_names(data)), key=len, reverse=True)))
     word = re.compile(rf"(?<![\w.-])(?:{names})(?![\w.-])") if names else None
     kept = ("expect", "about", "server", "version")

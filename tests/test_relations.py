@@ -96,6 +96,15 @@ def test_a_message_offers_choices(text: str, wanted: tuple[str, ...]) -> None:
     assert choices(text) == wanted
 
 
+@pytest.mark.parametrize(("field", "value"), [("name", "other"), ("namespace", "sea")])
+def test_an_autoscaler_speaks_of_the_workload_that_it_names(field: str, value: str) -> None:
+    (path,) = (path for path in SHAPES if path.stem == "not-in-git-unknown")
+    fixture = testing.load_fixture(path)
+    for side in ("desired", "live"):
+        fixture.data["apps"][0]["resources"][0][side]["metadata"][field] = value
+    assert [f.message for f in testing.check(fixture, RULES).findings if f.relation] == []
+
+
 def test_a_certificate_of_a_gateway_is_in_the_namespace_that_its_listener_names_or_in_its_own() -> None:
     certificates = [{"name": "own"}, {"name": "shared", "namespace": "certs"}, {"kind": "ConfigMap", "name": "bundle"}]
     gateway = {

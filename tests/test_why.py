@@ -17,6 +17,7 @@ from argolint.engine.join import join
 from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import UsageError
+from argolint.model import ResourceId
 from argolint.plugins import load_rules
 from argolint.reports import chain as why
 from argolint.reports.formats import Style, narrative
@@ -250,3 +251,13 @@ def test_the_order_says_where_the_sync_that_runs_is() -> None:
     steps = explained("archive").steps
     assert [(s.phase, s.wave) for s in steps] == [("Sync", 0), ("Sync", 1)]
     assert steps[0].waits == ("the sync that runs is here: it waits for the healthy state of Service lb",)
+
+
+@pytest.mark.parametrize("resource", ["Deployment/web", "deployment.apps/web", "deploy/web", "deploy/shop/w*", "*/web"])
+def test_a_target_takes_the_objects_of_its_kind_and_name_alone(resource: str) -> None:
+    web = ResourceId("apps", "Deployment", "shop", "web")
+    assert why.Target(resource).takes(web)
+    places = (("apps", "Deployment", "api"), ("apps", "StatefulSet", "web"), ("", "Service", "web"))
+    others = [ResourceId(group, kind, "shop", name) for group, kind, name in places]
+    taken = [other.kind for other in others if why.Target(resource).takes(other)]
+    assert taken == (["StatefulSet", "Service"] if resource == "*/web" else [])
