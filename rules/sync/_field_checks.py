@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from argolint import Json, Object
@@ -271,6 +272,23 @@ def key_refusals(entries: Mapping[str, Json], at: str) -> Iterator[Refused]:
             yield invalid(at, key, f"name part {_NAME_CHARACTERS}")
 
 
+def _https_address(value: Json) -> str:
+    """See ValidateWebhookURL (k8s.io/apiserver pkg/util/webhook); silent where Go may read an address in another way."""
+    try:
+        address = urlsplit(str(value))
+    except ValueError:
+        return ""
+    form = "desired format: https://host[/path]"
+    faults = {
+        f"'https' is the only allowed URL scheme; {form}": address.scheme != "https",
+        f"host must be specified; {form}": not address.netloc,
+        "user information is not permitted in the URL": "@" in address.netloc,
+        "query parameters are not permitted in the URL": address.query,
+        "fragments are not permitted in the URL": address.fragment,
+    }
+    return next((says for says, is_so in faults.items() if is_so), "")
+
+
 def _form(check: _Check, at: str, value: Json) -> Iterator[Refused]:
     given = "" if value is None else value
     if problem := _FORMS[check.wanted](given):
@@ -408,9 +426,7 @@ _FORMS: Mapping[str, Callable[[Json], str]] = {
     "count or part": _count_or_part,
     "absolute path": _matches("/.*|", "must be an absolute path"),
     "relative path": _matches(r"(?!/|\.\./).*", "must be a relative path, without '..'"),
-    "https address": _matches(
-        "https://[^/?#]+.*", "'https' is the only allowed URL scheme; desired format: https://host[/path]"
-    ),
+    "https address": _https_address,
     "common name": _matches("(?s:.*)", "", 64),
     "path segment": _matches("[^/]*", "may not contain '/'"),
     "domain-prefixed path": _matches("[^/]+/.+|", 'must be a domain-prefixed path (such as "acme.io/foo")'),
