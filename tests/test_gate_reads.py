@@ -122,6 +122,8 @@ SHAPES: dict[str, tuple[Mapping[str, str | None], Make, tuple[str, ...], tuple[s
     "a web address": ({}, app({}, helm={"valueFiles": ["https://elsewhere.example/x.yaml"]}), (), ("lib/x.yaml",)),
     "the name of the application": ({}, app({}, helm={"valueFiles": ["../$ARGOCD_APP_NAME/${ARGOCD_APP_PROJECT_NAME}.yaml"]}),
                                     ("shop/default.yaml",), ("shop/x.yaml",)),
+    "a namespace that it lacks": ({}, app({}, helm={"valueFiles": ["../base/x$ARGOCD_APP_NAMESPACE.yaml"]}), ("base/x.yaml",),
+                                  ("base/y.yaml",)),
     "an unknown variable": ({}, app({}, helm={"valueFiles": ["../lib/$X.yaml"]}), ("docs/x.md",), ()),
     "a dollar": ({}, app({}, helm={"valueFiles": ["$/x.yaml"]}), ("docs/x.md",), ()),
     "Jsonnet below": ({"web/a/b.jsonnet": ""}, app(DIRECTORY), ("docs/x.md",), ()),
