@@ -39,7 +39,7 @@ from argolint import (
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, mapping, maps, text_at, texts
 
-from ..shared.peers import peer_wants, peers
+from ..shared.peers import after_sync, peer_wants, peers
 
 _GROUP, _KIND = "networking.k8s.io", "Ingress"
 _MERGED = (
@@ -104,11 +104,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 break
 
 
-def _after(resource: Resource) -> Object | None:
-    """The Ingress as the sync leaves it."""
-    return None if resource.requires_pruning else resource.desired if resource.desired_known else resource.live
-
-
 def _claims(obj: Object | None) -> Mapping[_Claim, tuple[str, object]]:
     """The Service and port behind each host and path; nothing for an Ingress that shares them on purpose."""
     marks = annotations_of(obj)
@@ -129,7 +124,7 @@ def _coming(resource: Resource) -> frozenset[_Claim]:
     """The hosts and paths that a sync brings."""
     if resource.status != "OutOfSync" or resource.hook:
         return frozenset()
-    return frozenset(_claims(_after(resource))) - frozenset(_claims(resource.live))
+    return frozenset(_claims(after_sync(resource))) - frozenset(_claims(resource.live))
 
 
 def _class(obj: Object | None) -> str:
@@ -138,8 +133,8 @@ def _class(obj: Object | None) -> str:
 
 def _shared(one: Resource, other: Resource) -> list[_Claim]:
     """The hosts and paths that both have for different Services, in one class."""
-    mine, theirs = _claims(_after(one)), _claims(_after(other))
-    if _class(_after(one)) != _class(_after(other)):
+    mine, theirs = _claims(after_sync(one)), _claims(after_sync(other))
+    if _class(after_sync(one)) != _class(after_sync(other)):
         return []
     same_place = one.namespace == other.namespace
     return sorted(claim for claim in mine if claim in theirs and not (same_place and mine[claim] == theirs[claim]))
@@ -152,7 +147,7 @@ def _finding(app: App, ingress: Resource, owner: AppRef, other: Resource, claim:
         at=Location(app.ref, ingress.id, _pointer(ingress.desired, claim)),
         confidence="likely",
         evidence=(
-            f"both have host {excerpt(claim.host, 80)}, path {excerpt(claim.path, 80)}, class {_class(_after(other)) or 'of the cluster'}",
+            f"both have host {excerpt(claim.host, 80)}, path {excerpt(claim.path, 80)}, class {_class(after_sync(other)) or 'of the cluster'}",
         ),
         related=(Related(owner, other.id, role="other"),),
         fixes=(

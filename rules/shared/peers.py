@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from argolint import App, AppRef, Fleet, Resource, ResourceId, ResourceKey, Want
+from argolint import App, AppRef, Fleet, Object, Resource, ResourceId, ResourceKey, Want
 
 Kinds = Iterable[tuple[str, str]]
 """Group and kind of each."""
@@ -34,3 +34,8 @@ def peers(app: App, fleet: Fleet, *kinds: str) -> Iterator[tuple[AppRef, Resourc
         if found.kind in kinds:
             ahead = fleet.resource(owner, found.key)
             yield owner, ahead if ahead is not None and ahead.desired_known else found
+
+
+def after_sync(resource: Resource) -> Object | None:
+    """The object as the sync of its application leaves it; the live one where the desired one is not known."""
+    return None if resource.requires_pruning else resource.desired if resource.desired_known else resource.live

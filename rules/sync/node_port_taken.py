@@ -21,7 +21,7 @@ from argolint import Afterwards, App, AppRef, Finding, Fix, Fleet, Location, Obj
 from argolint.edits import manifest_patch, removals
 from argolint.values import maps, text_at
 
-from ..shared.peers import peer_wants, peers
+from ..shared.peers import after_sync, peer_wants, peers
 
 _NAMES_A_PORT = '"nodePort"'
 
@@ -39,10 +39,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for pointer, (port, protocol) in coming.items():
             if (holder := _holder(app, fleet, service, (port, protocol))) is not None:
                 yield _finding(app, service, pointer, port, *holder)
-
-
-def _after(resource: Resource) -> Object | None:
-    return None if resource.requires_pruning else resource.desired if resource.desired_known else resource.live
 
 
 def _ports(obj: Object | None) -> dict[str, tuple[int, str]]:
@@ -66,7 +62,7 @@ def _coming(service: Resource) -> dict[str, tuple[int, str]]:
 def _holder(app: App, fleet: Fleet, service: Resource, port: tuple[int, str]) -> tuple[AppRef, Resource] | None:
     """The Service that has the port today and keeps it, or, of this application, brings it first."""
     for other in app.of_kind("Service", ""):
-        keeps = port in _ports(_after(other)).values()
+        keeps = port in _ports(after_sync(other)).values()
         if other.key != service.key and keeps and (other.live is not None or other.key < service.key):
             return app.ref, other
     return next(
@@ -76,7 +72,7 @@ def _holder(app: App, fleet: Fleet, service: Resource, port: tuple[int, str]) ->
 
 def _held(peer: Resource) -> Object | None:
     """What a Service of another application has after its own sync; the port may be the API server's choice, which only the live one shows."""
-    after = _after(peer)
+    after = after_sync(peer)
     return after if after is None or _ports(after) else peer.live
 
 
