@@ -19,7 +19,7 @@ from argolint.host.folder import FileError
 from argolint.sources.files import read_text
 from argolint.suppression.entries import Entry, Ignore
 from argolint.values import strict_yaml
-from argolint.values.decoding import converted
+from argolint.values.decoding import converted, schema_of
 from argolint.values.strict_yaml import nearest
 
 DEFAULT_FILE = Path(".argolint.yaml")
@@ -152,7 +152,7 @@ def parse(text: str, path: Path) -> Loaded:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the file."""
-    made = msgspec.json.schema(Config)
+    made = schema_of(Config)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"{DOCS}schema/config-1.json",

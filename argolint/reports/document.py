@@ -19,7 +19,7 @@ from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
-from argolint.values.decoding import converted, json_value
+from argolint.values.decoding import converted, json_value, schema_of
 from argolint.values.patterns import regex
 
 SCHEMA_VERSION = "1.2"
@@ -457,7 +457,7 @@ def _redacted(node: Any) -> Any:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the document."""
-    made = msgspec.json.schema(Report)
+    made = schema_of(Report)
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{DOCS}schema/report-1.json"}
     return {**found, "title": "argolint report", **made}
 

@@ -9,6 +9,7 @@ Every fault of a text raises msgspec.MsgspecError; msgspec itself raises two mor
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, AnyStr, TypeVar
@@ -109,6 +110,15 @@ def converted(value: Any, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
 
 
+def schema_of(kind: type) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a type. Its descriptions have no indentation of a docstring; msgspec itself removes that since 0.23."""
+    made = msgspec.json.schema(kind)
+    for definition in made["$defs"].values():
+        if "description" in definition:
+            definition["description"] = inspect.cleandoc(definition["description"])
+    return made
+
+
 def kind_of(value: Json) -> str:
     """The type of a JSON value for a message: `a list`, `null`."""
     names = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}
@@ -148,8 +158,10 @@ def _decoded(decode: Callable[[Text], T], text: Text) -> T:
         return decode(text)
     except RecursionError:
         raise TooDeepError from None
-    except UnicodeError:
-        raise msgspec.DecodeError("it holds bytes that are not UTF-8") from None
+    except (UnicodeError, msgspec.DecodeError) as error:
+        if isinstance(error, UnicodeError) or "Invalid UTF-8" in str(error):  # since msgspec 0.23 a DecodeError
+            raise msgspec.DecodeError("it holds bytes that are not UTF-8") from None
+        raise
 
 
 def _is_deeper(value: Json, limit: int) -> bool:
