@@ -30,7 +30,7 @@ from argolint.application.resource import (
 )
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
-from argolint.values.kubernetes import COMPARE_OPTIONS, PODS
+from argolint.values.kubernetes import COMPARE_OPTIONS
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions with which the desired state is unknown: the server answers `targetState: "null"` for everything."""
@@ -223,8 +223,8 @@ class App:
         return self.derive(_mentioning, what, side)
 
     def with_pods(self, side: Literal["either", "desired"] = "either") -> tuple[Resource, ...]:
-        """The objects that may have a pod spec: not CRDs, whose schemas have every word and are the largest objects."""
-        return tuple(r for r in self.mentioning(PODS, side) if r.kind != "CustomResourceDefinition")
+        """The objects that may have a pod spec (`Resource.may_have_pods`), found once for all rules."""
+        return self.derive(_with_pods, side)
 
     @cached_property
     def groups(self) -> frozenset[str]:
@@ -359,6 +359,10 @@ def _mentioning(
     app: App, what: str | re.Pattern[str], side: Literal["either", "desired", "live"]
 ) -> tuple[Resource, ...]:
     return tuple(r for r in app.stated if r.mentions(what, side))
+
+
+def _with_pods(app: App, side: Literal["either", "desired"]) -> tuple[Resource, ...]:
+    return tuple(r for r in app.stated if r.may_have_pods(side))
 
 
 def sources_of(spec: Object) -> tuple[Object, ...]:

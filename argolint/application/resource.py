@@ -21,7 +21,7 @@ from argolint.host.timing import charged
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.values import at_and_above, number_at, real_time, text_at
 from argolint.values.decoding import decoder, kind_of, object_value
-from argolint.values.kubernetes import wave
+from argolint.values.kubernetes import PODS, wave
 from argolint.values.memo import by_identity
 
 T = TypeVar("T")
@@ -226,6 +226,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
             state = self.desired_state if side == "desired" else self.live_state
             found = known[what, side] = _contains(state, what)
         return found
+
+    def may_have_pods(self, side: Literal["either", "desired"] = "either") -> bool:
+        """Whether a state may hold a pod spec: none of a CRD, whose schema has every word and which is among the largest objects."""
+        return self.kind != "CustomResourceDefinition" and self.mentions(PODS, side)
 
     @property
     def claimed(self) -> bool:

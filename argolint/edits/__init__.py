@@ -6,6 +6,7 @@ A function returns no operation if the result is there already; a fix without op
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +25,10 @@ from argolint.values import (
     items,
     join_pointer,
     owner_references,
+    sh,
     split_pointer,
 )
+from argolint.values.kubernetes import kubectl_name
 
 Operation = dict[str, Any]
 """One RFC 6902 operation."""
@@ -58,11 +61,17 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
 
 
 def set_fields(obj: Object | None, values: Mapping[str, Json]) -> list[Operation]:
-    """Set the fields at these pointers, one after the other."""
+    """Set the fields at these pointers, one after the other; nothing if one has no value (None): that leaves a choice."""
     steps: list[Operation] = []
-    for pointer, value in values.items():
+    for pointer, value in () if None in values.values() else values.items():
         steps += set_field(jsonpatch.apply_patch(obj, steps), pointer, value)
     return steps
+
+
+def patch_command(id_: ResourceId, operations: Sequence[Json]) -> str:
+    """The command that patches the live object with these operations."""
+    patch = json.dumps(operations, separators=(",", ":"))
+    return f"kubectl patch {kubectl_name(id_)} --type=json -p {sh(patch)}"
 
 
 def manifest_patch(

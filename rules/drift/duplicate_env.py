@@ -16,13 +16,13 @@ Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.values import below, get, items, mapping, maps, sh, split_pointer
-from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.edits import patch_command
+from argolint.values import below, get, items, mapping, maps, split_pointer
+from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
@@ -171,7 +171,6 @@ def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], ref
     """The finding for a list that Git has put right, and of which the live object still has both entries."""
     first = repeats[0]
     patch = [{"op": "remove", "path": at} for at in sorted(_superfluous(resource, repeats), key=split_pointer)[::-1]]
-    command = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(patch, separators=(',', ':')))}"
     return Finding(
         message=f"{first.name} is listed twice in {first.field} of the live {resource.id}, not in Git, so Argo CD can neither compare nor sync it.",
         at=Location(app.ref, resource.id, first.later),
@@ -185,7 +184,7 @@ def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], ref
                 "Take the entry that Git does not have out of the live object",
                 "live",
                 str(resource.id),
-                Edit("command", command),
+                Edit("command", patch_command(resource.id, patch)),
                 "" if resource.kind in ("Job", "CronJob") else "its pods restart",
                 plays=Edit("json-patch", patch),
             ),

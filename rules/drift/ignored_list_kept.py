@@ -16,7 +16,6 @@ Example: `.spec.template.spec.containers[].image` of a Rollout is ignored and re
 Sources: argoproj/argo-cd#23283, #26588, #27480, #17694, #9678; controller/sync.go (normalizeTargetResources, getMergePatch).
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
@@ -31,10 +30,9 @@ from argolint.comparison import (
     rules_of,
     syncs_server_side,
 )
-from argolint.edits import RESPECT, application_place
+from argolint.edits import RESPECT, application_place, patch_command
 from argolint.redaction import is_hidden
-from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
-from argolint.values.kubernetes import kubectl_name
+from argolint.values import at_and_above, below, get, index_of, join_pointer, split_pointer
 
 from ._fields import finding, pointers_text, shifted_list
 from ._ignored import (
@@ -167,12 +165,11 @@ def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | N
         else:
             is_live = get(resource.live, change.pointer) is not MISSING
             operations.append({"op": "replace" if is_live else "add", "path": change.pointer, "value": change.desired})
-    patch = json.dumps(operations, separators=(",", ":"))
     return Fix(
         "Write the change to the live object once",
         "live",
         str(resource.id),
-        Edit("command", f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}"),
+        Edit("command", patch_command(resource.id, operations)),
         "the next change of this list needs it again",
         plays=Edit("json-patch", operations),
     )

@@ -13,7 +13,7 @@ from functools import cache
 from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, get, mapping
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import PODS, pod_spec
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import labels_at
 
@@ -68,8 +68,7 @@ def _template(
     resource: Resource,
 ) -> tuple[Mapping[str, str], Object, str, Mapping[str, str], Mapping[str, str]] | None:
     """The labels of an object's pods, their spec, the place of the labels, the annotations, and the labels of today; None without pods."""
-    has_pods = resource.kind != "CustomResourceDefinition" and resource.mentions(PODS)
-    at, spec = pod_spec(resource.any) if has_pods else ("", {})
+    at, spec = pod_spec(resource.any) if resource.may_have_pods() else ("", {})
     if not spec:
         return None
     above = at.removesuffix("/spec")

@@ -36,7 +36,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import Operation, manifest_patch, set_fields
+from argolint.edits import manifest_patch, set_fields
 from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
@@ -53,7 +53,7 @@ _MOST = 50
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The ranges and quotas of other applications where a sync brings pods, and their workloads where it brings a range or quota."""
     coming = [r for r in app.resources if r.status == "OutOfSync" and not r.requires_pruning]
-    with_pods = {r.namespace for r in coming if r.mentions('"containers"', "desired")}
+    with_pods = {r.namespace for r in coming if r.may_have_pods("desired")}
     bounded = {r.namespace for r in coming if r.kind in _KINDS and r.group == ""}
     yield from peer_wants(app, fleet, [("", kind) for kind in _KINDS], lambda key: key.namespace in with_pods)
     if bounded:
@@ -63,8 +63,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload whose next pods are refused."""
     by_namespace: dict[str, tuple[Resource, ...]] = {}
-    for resource in app.resources:
-        if resource.requires_pruning or not resource.mentions('"containers"', "desired"):
+    for resource in app.with_pods("desired"):
+        if resource.requires_pruning:
             continue
         namespace = resource.namespace
         if namespace not in by_namespace:
@@ -142,8 +142,7 @@ def _existing(obj: Object | None, pointer: str) -> str:
 
 
 def _fixes(resource: Resource, bounds: Sequence[Resource], base: str, found: tuple[Refusal, ...]) -> Iterator[Fix]:
-    steps = _mending(resource.desired, base, found)
-    if steps:
+    if steps := set_fields(resource.desired, {base + one.pointer: one.wants for one in found}):
         title = "Write the amounts that the namespace takes"
         yield manifest_patch(resource.id, title, steps, "a container that needs more may be ended or slowed down then")
     elif lacking := [one for one in found if one.says.startswith("failed quota")]:
@@ -159,12 +158,6 @@ def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
     )
     edit = Edit("text", f"{names}: {refusal.says}\n")
     return Fix(widen, "manifest", names, edit, "it counts for every pod of the namespace")
-
-
-def _mending(obj: Object | None, base: str, found: tuple[Refusal, ...]) -> list[Operation]:
-    """Operations that write the one right value of each field; empty where one leaves a choice."""
-    decided = all(each.wants is not None for each in found)
-    return set_fields(obj, {base + each.pointer: each.wants for each in found}) if decided else []
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

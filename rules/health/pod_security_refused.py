@@ -163,8 +163,7 @@ def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
 
 def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
     """Operations on the object that end all of these; empty where one leaves a choice. `base`: the pointer of the pod spec."""
-    decided = all(each.wants is not None for each in found)
-    return set_fields(obj, {base + each.pointer: each.wants for each in found}) if decided else []
+    return set_fields(obj, {base + each.pointer: each.wants for each in found})
 
 
 def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:

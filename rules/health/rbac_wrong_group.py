@@ -94,7 +94,7 @@ def _finding(app: App, role: Resource, found: list[_Misplaced]) -> Finding:
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     groups = ", ".join(dict.fromkeys(f'"{one.group}"' for one in found))
     return Finding(
-        message=f"{role.id} grants nothing on {excerpt(first.resource, 60)}{more}: the API group is {groups or 'another one'}, which its rule does not name.",
+        message=f"{role.id} grants nothing on {excerpt(first.resource, 60)}{more}: the API group is {groups}, which its rule does not name.",
         at=Location(app.ref, role.id, f"/rules/{first.rule}/resources/{first.place}"),
         confidence="proven",
         evidence=tuple(f'{excerpt(one.resource, 60)} belongs to "{one.group}"' for one in found[:8]),

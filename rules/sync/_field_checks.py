@@ -379,7 +379,7 @@ def _cidr(text: str) -> object:
 def _time_zone(value: Json) -> str:
     if value == "Local":
         return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-    zones = _zones().get(
+    zones = time_zones().get(
         str(value).casefold(), value
     )  # a system may lack old names of zones, which the API server knows
     is_offset = _OFFSET.match(str(value)) is not None
@@ -387,7 +387,8 @@ def _time_zone(value: Json) -> str:
 
 
 @cache
-def _zones() -> Mapping[str, str]:
+def time_zones() -> Mapping[str, str]:
+    """The time zones that this system knows, by their names in lower case."""
     return {zone.casefold(): zone for zone in available_timezones()}
 
 

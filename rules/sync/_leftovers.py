@@ -6,11 +6,11 @@ Source: kubectl's three-way merge and server-side apply remove a field only afte
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Edit, Fix, Json, Resource
 from argolint.comparison import writers
+from argolint.edits import patch_command
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt, is_hidden
@@ -86,14 +86,13 @@ def _patch_fix(app: App, resource: Resource, operations: list[Json]) -> Fix | No
     ):
         return None
     places = sorted((str(step["path"]) for step in operations), key=split_pointer)
-    patch = json.dumps(operations, separators=(",", ":"))
     return Fix(
         f"Patch {excerpt(enumerated(places, 'field'), 160)} of the live object to what Git says",
         "live",
         str(resource.id),
         Edit(
             "command",
-            f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}\nargocd app sync {sh(app.ref)}",
+            f"{patch_command(resource.id, operations)}\nargocd app sync {sh(app.ref)}",
         ),
         "a part of it alone is refused, or filled in again" if len(operations) > 1 else "",
         plays=Edit("json-patch", operations),

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from functools import cache
 from typing import NamedTuple
-from zoneinfo import available_timezones
 
 from argolint import App, Fleet, Json, Object, Symptom
 from argolint.application.applied import not_yet_applied
@@ -18,7 +16,7 @@ from argolint.values import glob, items, mapping, maps, text_at
 from argolint.values.patterns import regex
 
 from ._cron import MAX_LENGTH, parse
-from ._field_checks import form_problem
+from ._field_checks import form_problem, time_zones
 
 
 def project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
@@ -73,14 +71,10 @@ def window_faults(window: Object) -> Iterator[WindowFault]:
         days = _DAYS.fullmatch(duration)
         meant = f"{int(days[1]) * 24}h" if days else None
         yield WindowFault("duration", f'the duration "{excerpt(duration, 40)}"', meant, stops=True)
-    near = get_close_matches(zone[:60], _zones(), 1, cutoff=0.9) if zone and zone not in (*_zones(), "Local") else []
+    is_known = zone in ("", "Local") or time_zones().get(zone.casefold()) == zone
+    near = [] if is_known else get_close_matches(zone[:60], sorted(time_zones().values()), 1, cutoff=0.9)
     if near:  # without one, the system may lack an old name that Argo CD knows
         yield WindowFault("timeZone", f'the time zone "{excerpt(zone, 40)}"', near[0], stops=False)
-
-
-@cache
-def _zones() -> tuple[str, ...]:
-    return tuple(sorted(available_timezones()))
 
 
 _DAYS = regex("([0-9]{1,3})d")

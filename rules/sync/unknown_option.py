@@ -40,7 +40,6 @@ from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
-"""Any annotation of Argo CD, except those that it writes itself."""
 _WAVE = regex(r"[+-]?[0-9]{1,9}")
 
 
