@@ -17,13 +17,13 @@ from argolint.engine.plan import ChosenRule, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
-from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
+from argolint.model import DESTINATION, SETTINGS, AppRef, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api, application_list
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError
-from argolint.values import mapping, owner_references, plain, sh, text_at
+from argolint.values import dig, mapping, owner_references, plain, sh, text_at
 from argolint.values.patterns import regex
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
@@ -125,20 +125,22 @@ def _hidden_list_failure(stage: str) -> Failure:
 
 
 def read_application(
-    t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool
+    t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool, tree: bool = True
 ) -> tuple[App, tuple[Failure, ...]]:
-    """One application with its states, if they are to be read, and the evidence that the rules want; and failures."""
+    """One application with its states and tree, if they are to be read, and the evidence that the rules want; and failures."""
     failures: list[Failure] = []
     if states:
         with charged("read"):
-            app = _with_states_and_tree(t, app, fleet, failures)
+            app = _with_states_and_tree(t, app, fleet, failures, _BOTH if tree else (_MANAGED,))
     with charged("evidence"):
         read = with_evidence(t, app, fleet, plan, failures)
     return read, guarded_failures(app, tuple(dict.fromkeys(failures)))
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
-    """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway."""
+    """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway; also if it has nothing to read."""
+    if not (app.desired_known or app.rows or _may_have_more(app, fleet)):
+        return False  # its first render failed
     if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
         return True
     if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
@@ -146,18 +148,53 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
     return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
-_MANAGED, _TREE = "managed-resources", "resource-tree"
+def needs_tree(app: App, fleet: Fleet) -> bool:
+    """False if the tree can only repeat the list: a Healthy application of objects that make no others and have no health."""
+    if app.health.status != "Healthy" or not app.rows or _may_have_more(app, fleet):
+        return True
+    return any((row.group, row.kind) not in _ALONE or row.hook for row in app.rows)
 
 
-def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
+def _may_have_more(app: App, fleet: Fleet) -> bool:
+    """Whether the cluster may show objects of the application that its list does not name: hooks, orphans, objects in deletion."""
+    operation = app.operation
+    done = operation is None or operation.phase == "Succeeded"
+    project = fleet.projects.get(app.ref.project)
+    watched = project is None or dig(project, "spec", "orphanedResources") is not None
+    return not done or app.deleting or watched
+
+
+_RBAC = "rbac.authorization.k8s.io"
+_ALONE = frozenset(
+    {
+        ("", "ConfigMap"),
+        ("", "LimitRange"),
+        ("", "ResourceQuota"),
+        ("", "ServiceAccount"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("networking.k8s.io", "NetworkPolicy"),
+        ("scheduling.k8s.io", "PriorityClass"),
+        (_RBAC, "ClusterRole"),
+        (_RBAC, "ClusterRoleBinding"),
+        (_RBAC, "Role"),
+        (_RBAC, "RoleBinding"),
+    }
+)
+"""Kinds, by group, whose objects make no others."""
+_BOTH = _MANAGED, _TREE = "managed-resources", "resource-tree"
+
+
+def _with_states_and_tree(
+    t: Transport, app: App, fleet: Fleet, failures: list[Failure], stages: Sequence[str] = _BOTH
+) -> App:
     """The application with its states and tree. A deleted or forbidden application is reported once.
 
     An error caused by a condition (500 with its text) is no failure: the condition's finding explains it.
     """
     found: dict[str, Any] = {}
-    for stage, call in ((_MANAGED, api.managed_resources), (_TREE, api.resource_tree)):
+    for stage in stages:
         try:
-            found[stage] = call(t, app.ref)
+            found[stage] = _CALLS[stage](t, app.ref)
         except AuthError:
             raise
         except ArgolintError as error:
@@ -173,7 +210,10 @@ def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[F
                 missing = f"the server sent no {what}, and its list names objects of this application: {listed}"
                 failures.append(Failure(stage, missing, "run again; if it stays, look at this answer", app.ref))
     read = app.with_states(found.get(_MANAGED), found.get(_TREE))
-    return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
+    return replace(read, unanswered=frozenset(stages) - found.keys() if failures else frozenset())
+
+
+_CALLS: Mapping[str, Callable[[Transport, AppRef], Any]] = {_MANAGED: api.managed_resources, _TREE: api.resource_tree}
 
 
 def _read_failure(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
@@ -201,7 +241,6 @@ _FORBIDDEN = regex(
     r"PermissionDenied|permission denied|forbidden|cannot (?:get|list) resource|service account", re.IGNORECASE
 )
 
-_STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3
 
 

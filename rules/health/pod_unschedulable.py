@@ -29,7 +29,16 @@ from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
-from ..shared.pods import Trouble, fixes, scheduling_cause, trouble_pointer, troubles, unwell_below, wanted_events
+from ..shared.pods import (
+    Trouble,
+    fixes,
+    has_own_reasons,
+    scheduling_cause,
+    trouble_pointer,
+    troubles,
+    unwell_below,
+    wanted_events,
+)
 from . import _placing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
@@ -109,7 +118,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
-        evidence=(*_evidence(app, resource, trouble), *((f"{trouble.verb}{age}",) if age else ())),
+        evidence=(*_evidence(app, resource, nodes, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
@@ -207,11 +216,12 @@ def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble)
     return ""
 
 
-def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
+def _evidence(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Iterator[str]:
     if resource.health.status:
         yield f"health of {resource.id}: {resource.health.status} {resource.health.message}".rstrip()
     yield f"{trouble.node.id}: {trouble.text}"
-    if app.events(trouble.node.id, trouble.node.uid) is None:
+    asked = trouble.node.uid != resource.uid or has_own_reasons(app, resource, nodes)
+    if asked and app.events(trouble.node.id, trouble.node.uid) is None:
         yield f"Events of {trouble.node.id} could not be had"
     yield from _namespaces_with_secret(app, resource, trouble)
     if app.is_awaiting(resource.id):

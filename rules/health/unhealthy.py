@@ -54,7 +54,7 @@ from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
-from ..shared.pods import Trouble, has_crashing_container, troubles, unwell_below, wanted_events
+from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason
 from ._policies import policy_against_operator
 from ._unseen import failed_condition, is_current
@@ -375,7 +375,7 @@ def _reason(
     candidates += _status_faults(resource, sentence)
     candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
-    if events is None and resource.uid:
+    if events is None and resource.uid and has_own_reasons(app, resource, ailing):
         lines.append("its Events could not be had")
     message = resource.health.message or str(dig(resource.live, "status", "message") or "")
     newest = next((_event_text(e) for e in events or ()), "")  # for claims, a fault is a Normal Event

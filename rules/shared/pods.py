@@ -105,8 +105,22 @@ def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) 
     claim = next((node for node in ailing_nodes if node.id.kind == _CLAIM and node not in watched), None)
     for node in (*watched, *([claim] if claim else [])):
         yield Want("events", node.id, node.uid)
-    if resource.uid:
+    if resource.uid and has_own_reasons(app, resource, ailing_nodes):
         yield Want("events", resource.id, resource.uid)
+
+
+def has_own_reasons(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> bool:
+    """Whether Events of the workload itself may say more than those below it.
+
+    A Deployment's name ReplicaSets, and its conditions say which it could not make. A StatefulSet's name the pods that it could not make.
+    """
+    if not ailing_nodes or resource.group != "apps":
+        return True
+    if resource.kind == "StatefulSet":
+        made = sum(node.id.kind == "Pod" for node in app.children(resource.uid))
+        wanted = dig(resource.live, "spec", "replicas")
+        return not isinstance(wanted, int) or made < wanted
+    return resource.kind != "Deployment"
 
 
 def watched_below(app: App, node: Node) -> tuple[Node, ...]:
