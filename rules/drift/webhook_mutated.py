@@ -91,9 +91,6 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
 def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
-    unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
-    if unnamed:  # only a dry run has fields that the manifest lacks
-        end = "Argo CD's dry run holds another value that Git does not set"
     if is_reordered_list(first):
         return finding(
             app,
@@ -106,7 +103,7 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
         )
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
     moving = all(_is_moving_number(change) for change in changes)
-    counted = moving and not unnamed and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
+    counted = moving and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
     return finding(
         app,
         resource,
@@ -116,7 +113,7 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
             drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
             _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes)),
             None
-            if unnamed or moving
+            if moving
             else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",
