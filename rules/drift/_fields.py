@@ -98,13 +98,16 @@ def common_pointer(changes: Sequence[Change]) -> str:
 
 
 def is_tracking_mark(change: Change, label_key: str) -> bool:
-    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git."""
+    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git. Also for a map of them alone that
+    live lacks."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
         ("labels", label_key),
     )
-    return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
+    keys = change.desired if isinstance(change.desired, Mapping) and change.live is MISSING else {}
+    places = {join_pointer(*split_pointer(change.pointer), key) for key in keys} or {change.pointer}
+    return places <= {join_pointer("metadata", *mark) for mark in marks}
 
 
 SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
