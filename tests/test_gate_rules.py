@@ -115,6 +115,15 @@ TIDES = made(
 )
 
 
+CLASS = made("IngressClass", "nginx", "networking.k8s.io/v1", spec={"controller": "k8s.io/ingress-nginx"})
+
+
+def binding(name: str, namespace: str, account: str) -> Manifest:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "shop-reader"}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return made("RoleBinding", name, "rbac.authorization.k8s.io/v1", roleRef=role, subjects=[subject])
+
+
 def guarded(level: str) -> Manifest:
     labels = {"pod-security.kubernetes.io/enforce": level}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
@@ -316,6 +325,20 @@ HARMLESS = {
             ]
         }
     ),
+    "an Ingress and a binding of what is there": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/cluster-issuer": "main"}},
+                },
+                service("web"),
+                binding("web", "shop", "web"),
+                binding("other", "other", "made-elsewhere"),
+            ],
+        },
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/account.yaml": [made("ServiceAccount", "web")]},
+    ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
         {
@@ -493,6 +516,33 @@ FAULTY = {
     "a misspelt ConfigMap": Case(
         {"web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web-confg"}}])]},
         (("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),),
+    ),
+    "a class that almost exists, an issuer of the other scope and a certificate of almost that name": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/issuer": "main"}},
+                    "spec": {**ingress("web")["spec"], "ingressClassName": "ngnix"},
+                },
+                {
+                    **ingress("mail", "mail.example.com"),
+                    "spec": {"tls": [{"secretName": "web-tsl"}], **ingress("web")["spec"]},
+                },
+                service("web"),
+            ],
+        },
+        (
+            ("target-missing", "error", "web", "/spec/tls/0/secretName"),
+            ("target-missing", "error", "web", "/metadata/annotations/cert-manager.io~1issuer"),
+            ("target-missing", "error", "web", "/spec/ingressClassName"),
+        ),
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "a binding for an account of another namespace": Case(
+        {"web/binding.yaml": [binding("web", "default", "web")]},
+        (("target-missing", "warning", "web", "/subjects/0/name"),),
+        base={"web/account.yaml": [made("ServiceAccount", "web")]},
     ),
     "pods that the namespace of another application refuses": Case(
         {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
