@@ -124,6 +124,20 @@ def binding(name: str, namespace: str, account: str) -> Manifest:
     return made("RoleBinding", name, "rbac.authorization.k8s.io/v1", roleRef=role, subjects=[subject])
 
 
+def with_spec(one: Manifest, **fields: Any) -> Manifest:
+    return {**one, "spec": {**one["spec"], **fields}}
+
+
+def budget(name: str, **bound: Any) -> Manifest:
+    return made("PodDisruptionBudget", name, "policy/v1", spec={"selector": {"matchLabels": {"app": name}}, **bound})
+
+
+def policy(text: str) -> Manifest:
+    """Argo CD's own policy."""
+    one = made("ConfigMap", "argocd-rbac-cm", data={"policy.csv": text})
+    return {**one, "metadata": {"name": "argocd-rbac-cm", "namespace": "argocd"}}
+
+
 def guarded(level: str) -> Manifest:
     labels = {"pod-security.kubernetes.io/enforce": level}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
@@ -339,6 +353,14 @@ HARMLESS = {
         },
         base={"admin/issuer.yaml": [ISSUER, CLASS], "web/account.yaml": [made("ServiceAccount", "web")]},
     ),
+    "a budget with room, and one over pods of an operator": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=1), budget("made-elsewhere", maxUnavailable=0)]},
+        base={"web/extra.yaml": [made("Cluster", "made-elsewhere", "databases.example.org/v1", spec={"instances": 1})]},
+    ),
+    "another line of Argo CD's own policy": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow\ng, someone, role:dev")]},
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
         {
@@ -544,6 +566,20 @@ FAULTY = {
         (("target-missing", "warning", "web", "/subjects/0/name"),),
         base={"web/account.yaml": [made("ServiceAccount", "web")]},
     ),
+    "a budget that demands all pods": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=2)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+    ),
+    "fewer pods than a budget needs to let one go": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=1)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+        base={"web/budget.yaml": [budget("web", minAvailable=1)]},
+    ),
+    "a line of Argo CD's own policy that it cannot read": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*")]},
+        (("rbac-policy-invalid", "error", "admin", "/data/policy.csv"),),
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
     "pods that the namespace of another application refuses": Case(
         {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
         (("pod-security-refused", "error", "web", "/spec/template/spec"),),
@@ -678,6 +714,13 @@ def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> Non
         ("schema-field-unknown", "apps", "/spec/syncPolicy/automatd"),
         ("sync-failed", "apps", "/spec/syncPolicy/syncOptions"),
     ]
+
+
+def test_a_duration_of_retries_that_nothing_refuses_is_told(tmp_path: Path) -> None:
+    wrong = cart_application(syncPolicy={"retry": {"limit": 3, "backoff": {"duration": "5 minutes"}}})
+    verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
+    told = [(f.rule, f.at.app.name, f.at.pointer) for f in verdict.new]
+    assert told == [("retry-invalid", "cart", "/spec/syncPolicy/retry/backoff/duration")]
 
 
 def of_cart(**source: str) -> Manifest:
