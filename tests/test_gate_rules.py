@@ -58,7 +58,11 @@ CERTIFICATE = made(
     "Certificate",
     "web",
     "cert-manager.io/v1",
-    spec={"secretName": "web-tls", "issuerRef": {"kind": "ClusterIssuer", "name": "main"}},
+    spec={
+        "secretName": "web-tls",
+        "dnsNames": ["web.example.com"],
+        "issuerRef": {"kind": "ClusterIssuer", "name": "main"},
+    },
 )
 READY = {
     "status": {
@@ -126,6 +130,24 @@ def binding(name: str, namespace: str, account: str) -> Manifest:
 
 def with_spec(one: Manifest, **fields: Any) -> Manifest:
     return {**one, "spec": {**one["spec"], **fields}}
+
+
+def with_name(one: Manifest, name: str) -> Manifest:
+    return {**one, "metadata": {**one["metadata"], "name": name}}
+
+
+def claim(name: str) -> Manifest:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return made("PersistentVolumeClaim", name, spec=spec)
+
+
+def mounting(one: Manifest, name: str) -> Manifest:
+    """A workload whose pods mount a claim."""
+    pod = one["spec"]["template"]["spec"]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+    containers = [{**pod["containers"][0], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]
+    template = {**one["spec"]["template"], "spec": {**pod, "volumes": volumes, "containers": containers}}
+    return with_spec(one, template=template)
 
 
 def budget(name: str, **bound: Any) -> Manifest:
@@ -239,7 +261,10 @@ def run(case: Case, folder: Path) -> Verdict:
 
     git(folder, "init", "--quiet")
     commit(folder, {name: text(documents) for name, documents in {**BASE, **case.base}.items()})
-    served = ("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret")
+    served = (
+        *("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret"),
+        *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
+    )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
@@ -360,6 +385,11 @@ HARMLESS = {
     "another line of Argo CD's own policy": Case(
         {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow\ng, someone, role:dev")]},
         base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "pods that a quota has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
     ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
@@ -579,6 +609,31 @@ FAULTY = {
         {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*")]},
         (("rbac-policy-invalid", "error", "admin", "/data/policy.csv"),),
         base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "a second certificate for a Secret": Case(
+        {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
+        (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
+        base={"admin/issuer.yaml": [ISSUER], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "more pods than a quota of another application has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=20)]},
+        (("quota-exceeded", "error", "web", "/spec/replicas"),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
+    ),
+    "a load balancer that a quota forbids": Case(
+        {"web/door.yaml": [service("web", type="LoadBalancer")]},
+        (("quota-exceeded", "error", "web", ""),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"services.loadbalancers": "0"}})]},
+    ),
+    "two pods for a volume of one node": Case(
+        {"web/files.yaml": [claim("files"), mounting(deployment("web"), "files")], "web/deployment.yaml": None},
+        (("claim-one-node", "warning", "web", "/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"),),
+        base={"web/files.yaml": [claim("files")]},
+    ),
+    "a node port outside of the range": Case(
+        {"web/s.yaml": [node_port("web", 8080)]},
+        (("node-port-taken", "error", "web", "/spec/ports/0/nodePort"),),
     ),
     "pods that the namespace of another application refuses": Case(
         {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
