@@ -610,6 +610,12 @@ FAULTY = {
         (("rbac-policy-invalid", "error", "admin", "/data/policy.csv"),),
         base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
     ),
+    "a store that shuts a namespace out": Case(
+        {"admin/store.yaml": [with_spec(STORE, conditions=[{"namespaces": ["other"]}])]},
+        (("secret-store-shuts-out", "error", "admin", "/spec/conditions"),),
+        base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
         (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
