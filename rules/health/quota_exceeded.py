@@ -158,7 +158,7 @@ def _growth(app: App, workload: Resource, ranges: Sequence[Object]) -> _Amounts:
 
 
 def _amounts(obj: Object, count: int, ranges: Sequence[Object]) -> _Amounts:
-    """What so many pods of a workload take."""
+    """What that many pods of a workload take."""
     containers = admitted(pod_spec(obj)[1], ranges)
     found = {"pods": Decimal(count)}
     for side in ("requests", "limits"):
