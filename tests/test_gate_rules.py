@@ -58,7 +58,11 @@ CERTIFICATE = made(
     "Certificate",
     "web",
     "cert-manager.io/v1",
-    spec={"secretName": "web-tls", "issuerRef": {"kind": "ClusterIssuer", "name": "main"}},
+    spec={
+        "secretName": "web-tls",
+        "dnsNames": ["web.example.com"],
+        "issuerRef": {"kind": "ClusterIssuer", "name": "main"},
+    },
 )
 READY = {
     "status": {
@@ -113,6 +117,47 @@ TIDES = made(
         ],
     },
 )
+
+
+CLASS = made("IngressClass", "nginx", "networking.k8s.io/v1", spec={"controller": "k8s.io/ingress-nginx"})
+
+
+def binding(name: str, namespace: str, account: str) -> Manifest:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "shop-reader"}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return made("RoleBinding", name, "rbac.authorization.k8s.io/v1", roleRef=role, subjects=[subject])
+
+
+def with_spec(one: Manifest, **fields: Any) -> Manifest:
+    return {**one, "spec": {**one["spec"], **fields}}
+
+
+def with_name(one: Manifest, name: str) -> Manifest:
+    return {**one, "metadata": {**one["metadata"], "name": name}}
+
+
+def claim(name: str) -> Manifest:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return made("PersistentVolumeClaim", name, spec=spec)
+
+
+def mounting(one: Manifest, name: str) -> Manifest:
+    """A workload whose pods mount a claim."""
+    pod = one["spec"]["template"]["spec"]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+    containers = [{**pod["containers"][0], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]
+    template = {**one["spec"]["template"], "spec": {**pod, "volumes": volumes, "containers": containers}}
+    return with_spec(one, template=template)
+
+
+def budget(name: str, **bound: Any) -> Manifest:
+    return made("PodDisruptionBudget", name, "policy/v1", spec={"selector": {"matchLabels": {"app": name}}, **bound})
+
+
+def policy(text: str) -> Manifest:
+    """Argo CD's own policy."""
+    one = made("ConfigMap", "argocd-rbac-cm", data={"policy.csv": text})
+    return {**one, "metadata": {"name": "argocd-rbac-cm", "namespace": "argocd"}}
 
 
 def guarded(level: str) -> Manifest:
@@ -216,7 +261,10 @@ def run(case: Case, folder: Path) -> Verdict:
 
     git(folder, "init", "--quiet")
     commit(folder, {name: text(documents) for name, documents in {**BASE, **case.base}.items()})
-    served = ("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret")
+    served = (
+        *("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret"),
+        *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
+    )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
@@ -315,6 +363,33 @@ HARMLESS = {
                 annotated(job("announce", envFrom=[{"configMapRef": {"name": "new-config"}}]), hook="PostSync"),
             ]
         }
+    ),
+    "an Ingress and a binding of what is there": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/cluster-issuer": "main"}},
+                },
+                service("web"),
+                binding("web", "shop", "web"),
+                binding("other", "other", "made-elsewhere"),
+            ],
+        },
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/account.yaml": [made("ServiceAccount", "web")]},
+    ),
+    "a budget with room, and one over pods of an operator": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=1), budget("made-elsewhere", maxUnavailable=0)]},
+        base={"web/extra.yaml": [made("Cluster", "made-elsewhere", "databases.example.org/v1", spec={"instances": 1})]},
+    ),
+    "another line of Argo CD's own policy": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow\ng, someone, role:dev")]},
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "pods that a quota has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
     ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
@@ -494,6 +569,78 @@ FAULTY = {
         {"web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web-confg"}}])]},
         (("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),),
     ),
+    "a class that almost exists, an issuer of the other scope and a certificate of almost that name": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/issuer": "main"}},
+                    "spec": {**ingress("web")["spec"], "ingressClassName": "ngnix"},
+                },
+                {
+                    **ingress("mail", "mail.example.com"),
+                    "spec": {"tls": [{"secretName": "web-tsl"}], **ingress("web")["spec"]},
+                },
+                service("web"),
+            ],
+        },
+        (
+            ("target-missing", "error", "web", "/spec/tls/0/secretName"),
+            ("target-missing", "error", "web", "/metadata/annotations/cert-manager.io~1issuer"),
+            ("target-missing", "error", "web", "/spec/ingressClassName"),
+        ),
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "a binding for an account of another namespace": Case(
+        {"web/binding.yaml": [binding("web", "default", "web")]},
+        (("target-missing", "warning", "web", "/subjects/0/name"),),
+        base={"web/account.yaml": [made("ServiceAccount", "web")]},
+    ),
+    "a budget that demands all pods": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=2)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+    ),
+    "fewer pods than a budget needs to let one go": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=1)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+        base={"web/budget.yaml": [budget("web", minAvailable=1)]},
+    ),
+    "a line of Argo CD's own policy that it cannot read": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*")]},
+        (("rbac-policy-invalid", "error", "admin", "/data/policy.csv"),),
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "a store that shuts a namespace out": Case(
+        {"admin/store.yaml": [with_spec(STORE, conditions=[{"namespaces": ["other"]}])]},
+        (("secret-store-shuts-out", "error", "admin", "/spec/conditions"),),
+        base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a second certificate for a Secret": Case(
+        {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
+        (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
+        base={"admin/issuer.yaml": [ISSUER], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "more pods than a quota of another application has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=20)]},
+        (("quota-exceeded", "error", "web", "/spec/replicas"),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
+    ),
+    "a load balancer that a quota forbids": Case(
+        {"web/door.yaml": [service("web", type="LoadBalancer")]},
+        (("quota-exceeded", "error", "web", ""),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"services.loadbalancers": "0"}})]},
+    ),
+    "two pods for a volume of one node": Case(
+        {"web/files.yaml": [claim("files"), mounting(deployment("web"), "files")], "web/deployment.yaml": None},
+        (("claim-one-node", "warning", "web", "/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"),),
+        base={"web/files.yaml": [claim("files")]},
+    ),
+    "a node port outside of the range": Case(
+        {"web/s.yaml": [node_port("web", 8080)]},
+        (("node-port-taken", "error", "web", "/spec/ports/0/nodePort"),),
+    ),
     "pods that the namespace of another application refuses": Case(
         {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
         (("pod-security-refused", "error", "web", "/spec/template/spec"),),
@@ -628,6 +775,13 @@ def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> Non
         ("schema-field-unknown", "apps", "/spec/syncPolicy/automatd"),
         ("sync-failed", "apps", "/spec/syncPolicy/syncOptions"),
     ]
+
+
+def test_a_duration_of_retries_that_nothing_refuses_is_told(tmp_path: Path) -> None:
+    wrong = cart_application(syncPolicy={"retry": {"limit": 3, "backoff": {"duration": "5 minutes"}}})
+    verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
+    told = [(f.rule, f.at.app.name, f.at.pointer) for f in verdict.new]
+    assert told == [("retry-invalid", "cart", "/spec/syncPolicy/retry/backoff/duration")]
 
 
 def of_cart(**source: str) -> Manifest:

@@ -14,7 +14,7 @@ import msgspec
 
 from argolint.cli.given import CommandOptions
 from argolint.cli.knowledge import take_settings
-from argolint.cli.selection import Selection, chosen, parse_shard
+from argolint.cli.selection import Selection, check_words, chosen, parse_shard
 from argolint.engine import config, trusted
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.trusted import Trusted
@@ -69,6 +69,8 @@ def prepare(
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
+    check_words(known, wanted.select, lambda n: f"{loaded.place('select', n)}: ")
+    check_words(known, wanted.deselect, lambda n: f"{loaded.place('deselect', n)}: ")
     shown = chosen(
         known,
         opts.select or wanted.select,
@@ -79,7 +81,7 @@ def prepare(
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())
-        rules.append(ChosenRule(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+        rules.append(ChosenRule(rule, config.rule_options(rule, loaded), own.severity))
     selection = Selection(tuple(names), opts.projects, opts.selector, opts.app_namespace, opts.cluster, opts.repo)
     suppressions = suppress.Suppressions(
         loaded.entries,

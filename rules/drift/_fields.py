@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, ResourceKey, Symptom
-from argolint.application.applied import by_argocd, shown_with_another
+from argolint.application.applied import applied_value, by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
+from ._edits import manifest_path
 from ._grammar import is_reordered_list
 
 
 def matching_changes(
     app: App, wanted: Callable[[Resource, Change], bool]
 ) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
-    """Each object with its wanted changes; a value shown as live is in the live object itself."""
+    """Each object with its wanted changes: a value shown as live is in the live object itself, and one shown as desired is Git's."""
     for resource, changes in app.derive(_held):
         if found := tuple(c for c in changes if wanted(resource, c)):
             yield resource, found
@@ -26,9 +27,14 @@ def matching_changes(
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
     return tuple(
-        (r, tuple(c for c in r.changes if not is_phantom_field(r, c) and c.pointer not in app.derive(_echoes)[r.key]))
+        (r, tuple(c for c in r.changes if _is_held(app, r, c) and c.pointer not in app.derive(_echoes)[r.key]))
         for r in app.changed
     )
+
+
+def _is_held(app: App, resource: Resource, change: Change) -> bool:
+    """True if Git and the live object themselves differ there; compared-by-option reports the others."""
+    return not (is_phantom_field(resource, change) or is_from_dry_run(app, resource, change))
 
 
 def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
@@ -92,13 +98,16 @@ def common_pointer(changes: Sequence[Change]) -> str:
 
 
 def is_tracking_mark(change: Change, label_key: str) -> bool:
-    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git."""
+    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git. Also for a map of them alone that
+    live lacks."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
         ("labels", label_key),
     )
-    return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
+    keys = change.desired if isinstance(change.desired, Mapping) and change.live is MISSING else {}
+    places = {join_pointer(*split_pointer(change.pointer), key) for key in keys} or {change.pointer}
+    return places <= {join_pointer("metadata", *mark) for mark in marks}
 
 
 SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
@@ -171,6 +180,20 @@ def is_phantom_field(resource: Resource, change: Change) -> bool:
     above, _, _ = change.pointer.rpartition("/")
     live_parent = get(resource.live, above)
     return isinstance(live_parent, Mapping) and get(resource.live, change.pointer) is MISSING
+
+
+def is_from_dry_run(app: App, resource: Resource, change: Change) -> bool:
+    """True for a value shown as desired that Git does not set: the dry run of a server-side diff answered with it.
+
+    Argo CD's own comparisons leave a field as it is live if neither Git nor the last apply has it, and if Argo CD does not own it.
+    """
+    if MISSING in (change.desired, change.live) or change.masked or by_argocd(change.writer):
+        return False
+    found = manifest_path(resource, change.pointer) if resource.desired else None
+    if found is None or not found[1]:
+        return False
+    asked = "ServerSideDiff=true" in app.compare_options
+    return asked or (change.writer is not None and applied_value(resource, change) is MISSING)
 
 
 def shifted_list(resource: Resource, pointer: str) -> str:

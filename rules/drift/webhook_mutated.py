@@ -17,12 +17,14 @@ Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (Inc
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
+from argolint.values.quantities import countable
 
 from ..shared.makers import controlling_owner, filling_webhook, second_maker
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
@@ -91,9 +93,6 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
 def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
-    unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
-    if unnamed:  # only a dry run has fields that the manifest lacks
-        end = "Argo CD's dry run holds another value that Git does not set"
     if is_reordered_list(first):
         return finding(
             app,
@@ -106,19 +105,22 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
         )
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
     moving = all(_is_moving_number(change) for change in changes)
-    counted = moving and not unnamed and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
+    counted = moving and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
+    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes))
+    fixes: tuple[Fix | None, ...] = (
+        drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
+        ignore,
+        None if moving else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
+    )
+    if all(_is_rounded_up(change) for change in changes):
+        title = "Write in Git the size that the controller rounds it to"
+        fixes = (write_live_fix(app, resource, changes, title), ignore)
     return finding(
         app,
         resource,
         changes,
         f"{what}, and {end}.",
-        fixes=(
-            drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
-            _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes)),
-            None
-            if unnamed or moving
-            else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
-        ),
+        fixes=fixes,
         severity="warning",
         confidence="likely",
     )
@@ -157,6 +159,12 @@ def _lists_as_wholes(resource: Resource, changes: tuple[Change, ...]) -> tuple[s
 def _is_moving_number(change: Change) -> bool:
     """True for a number that a controller moves: it will soon be another one."""
     return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
+
+
+def _is_rounded_up(change: Change) -> bool:
+    """True for a quantity that a controller rounds up to what its volumes have: it stays, and a later change of the size is Git's again."""
+    wanted, given = countable(change.desired), countable(change.live) if isinstance(change.live, str) else None
+    return wanted is not None and given is not None and 0 < wanted < given <= wanted * Decimal("1.05")
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:

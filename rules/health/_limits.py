@@ -14,7 +14,7 @@ from argolint import App, Fleet, Json, Object, Resource
 from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.quantities import countable
 
-from ..shared.peers import peers
+from ..shared.peers import after_sync, peers
 
 Amounts = Mapping[str, Json]
 BOUNDS = ("LimitRange", "ResourceQuota")
@@ -29,8 +29,7 @@ def bounding(app: App, fleet: Fleet, namespace: str) -> Iterator[Resource]:
 
 def states_of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:
     """The states of one kind today, or after the sync."""
-    kept = (r for r in bounds if r.kind == kind)
-    states = (r.live if live else None if r.requires_pruning else r.desired or r.live for r in kept)
+    states = (r.live if live else after_sync(r) for r in bounds if r.kind == kind)
     return [state for state in states if state]
 
 
@@ -115,7 +114,7 @@ def _range_refusals(one: Object, containers: Sequence[Container]) -> Iterator[Re
             for container in containers:
                 yield from _bounds(item, "Container", container.requests, container.limits, container.at)
         elif item.get("type") == "Pod":
-            yield from _bounds(item, "Pod", _total(containers, "requests"), _total(containers, "limits"), "")
+            yield from _bounds(item, "Pod", total(containers, "requests"), total(containers, "limits"), "")
 
 
 def _bounds(item: Object, kind: str, requests: Amounts, limits: Amounts, at: str) -> Iterator[Refusal]:
@@ -150,7 +149,7 @@ def _is_less(one: Json, other: Json) -> bool:
     return few is not None and many is not None and few < many
 
 
-def _total(containers: Sequence[Container], side: str) -> Amounts:
+def total(containers: Sequence[Container], side: str) -> Amounts:
     """The amounts of the whole pod: those that run together, or the largest that starts before them; without what a container lacks."""
     together = [getattr(one, side) for one in containers if not one.starts]
     before = [getattr(one, side) for one in containers if one.starts]
@@ -182,7 +181,7 @@ def _quota_refusals(one: Object, containers: Sequence[Container]) -> Iterator[Re
         for container in lacking:
             says = f"failed quota: {name}: must specify {resource} for: {container.name}"
             yield Refusal("ResourceQuota", says, f"{container.at}/resources/{side}{join_pointer(what)}")
-        total = _total(containers, side).get(what)
-        if not lacking and _is_less(most, total):
-            says = f"exceeded quota: {name}, requested: {resource}={total}, limited: {resource}={most}"
+        asked = total(containers, side).get(what)
+        if not lacking and _is_less(most, asked):
+            says = f"exceeded quota: {name}, requested: {resource}={asked}, limited: {resource}={most}"
             yield Refusal("ResourceQuota", says, "")

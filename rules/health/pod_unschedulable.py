@@ -23,11 +23,11 @@ from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Re
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.relations.polarity import reports_fault
-from argolint.values import age_text, enumerated, maps, text_at
+from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
 
+from ..shared import unmade
 from ..shared.age import Patience, is_overdue
 from ..shared.pods import (
     Trouble,
@@ -51,6 +51,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield Want("manifests")
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
+        yield from unmade.event_wants(app, fleet, resource)
         if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
             yield from related_wants(Complaint(app, fleet, resource.id, resource.any, ()))
         yield from (Want("events", claim.id, claim.uid) for claim in _unbound_claims(app, resource))
@@ -206,12 +207,8 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
 def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> str:
     """Why the maker of the missing Secret does not make it, where Argo CD has no health check that shows it; else empty."""
     for name in _NO_SECRET.findall(trouble.text)[:1]:
-        maker = maker_of(app, fleet, resource.namespace, name)
-        made = app.resource(maker.id.key) if maker else None
-        if made is None or made.health.status not in ("", "Healthy"):
-            continue
-        said = next((text_at(c, "message") for c in maps(made.live, "status", "conditions") if reports_fault(c)), "")
-        if said:
+        made = unmade.silent_maker(app, fleet, resource.namespace, name)
+        if made is not None and (said := unmade.said_of(app, made)):
             return f'{trouble.verb}: {made.id} does not make Secret "{name}" ("{telling(said, 9)}")'
     return ""
 

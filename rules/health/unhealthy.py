@@ -427,7 +427,7 @@ def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 
 def _condition_order(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """Sort key: how unspecific a condition is; the least first."""
-    of_now = text_at(condition, "observedGeneration") in ("", None) or is_current(resource, condition)
+    of_now = is_current(resource, condition)
     message = text_at(condition, "message")
     follows = condition.get("reason") in _CONSEQUENCES or message.endswith(_NO_MORE) or bool(_NOT_READY.match(message))
     return not of_now, follows, _text_order(resource, _condition_text(condition))

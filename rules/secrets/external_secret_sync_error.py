@@ -42,6 +42,7 @@ from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._kubernetes_rights import rights_hints, rights_wants
 from ._operator_plays import FailedPlace
 from ._operator_plays import then as plays
 from ._refresh_cost import store_load_lines
@@ -107,6 +108,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         yield Want("events", resource.id, resource.uid)
         yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
         yield from stores.reader_wants(app, fleet, resource)
+        for ref in es.store_refs(resource.live):
+            yield from rights_wants(app, fleet, stores.find(app, fleet, ref, resource.namespace), resource.namespace)
     if any(True for _ in _failing_external_secrets(app)):
         yield from wants_crd(app, fleet)
     for resource in _turning_external_secrets(app):
@@ -148,8 +151,13 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     hints_found = (
         ()
         if found.passing
-        else tuple(
-            hints(
+        else (
+            *(
+                rights_hints(app, fleet, store, resource.namespace, failed_key(resource, found))
+                if found.cause == "access-denied"
+                else ()
+            ),
+            *hints(
                 store,
                 version,
                 found.cause,
@@ -159,7 +167,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 _secret_key(resource, found),
                 _found_keys(app, store) if found.cause == "not-found" else (),
                 fleet.api_versions(app.cluster),
-            )
+            ),
         )
     )
     written = dig(resource.live, "status", "refreshTime")

@@ -377,8 +377,9 @@ def _versions_command(repo: str, chart: str) -> Shell:
     if repo.startswith(("http://", "https://")):
         name = sh(f"chart-repository/{_last_path_segment(chart)}")
         return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
-    address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
-    return Shell(f"helm show chart {sh(address)}")
+    bare = repo.removeprefix("oci://").rstrip("/")
+    of_chart = chart and not (repo.startswith("oci://") and f"/{bare}".endswith(f"/{chart}"))
+    return Shell(f"helm show chart {sh(f'oci://{bare}/{chart}' if of_chart else f'oci://{bare}')}")
 
 
 _OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")

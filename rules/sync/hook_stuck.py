@@ -46,8 +46,8 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, dig, items, sh
-from argolint.values.kubernetes import kubectl_name
+from argolint.values import age_text, items, sh
+from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared import age, pods
@@ -218,9 +218,7 @@ def _rests_by_own_check(app: App, fleet: Fleet, node: Node | None) -> bool:
     live = _live_object(app, node) if node else None
     if node is None or live is None or node.health.status != "Progressing" or "." not in node.id.group:
         return False
-    seen, generation = dig(live, "status", "observedGeneration"), dig(live, "metadata", "generation")
-    settled = isinstance(seen, int) and seen == generation
-    return settled and fleet.derive(has_own_check, node.id.group, node.id.kind)
+    return is_of_current_spec(live) is True and fleet.derive(has_own_check, node.id.group, node.id.kind)
 
 
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:

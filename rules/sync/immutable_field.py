@@ -122,9 +122,8 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
-    cannot = "cannot be made smaller" if _SHRINKS.search(failed.message) else "cannot be changed in place"
     return Finding(
-        message=f"{what} {cannot}, so each sync of application {app.ref} fails{why}.",
+        message=f"{what} {_cannot(failed.message)}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -133,6 +132,10 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         fixes=(*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
     )
+
+
+def _cannot(message: str) -> str:
+    return "cannot be made smaller" if _SHRINKS.search(message) else "cannot be changed in place"
 
 
 _SHRINKS = regex(r"can ?not be less than (?:previous value|status\.capacity)")
@@ -191,12 +194,13 @@ def _refuses_dry_run(condition: Condition) -> bool:
 
 
 def _dry_run_finding(app: App, condition: Condition) -> Finding:
-    resource = object_named(app, condition.message)
+    named = object_named(app, condition.message)
+    resource = named.as_compared if named else None
     pointer, id_ = _pointer(condition.message, resource), resource.id if resource else None
     what = f"{pointer} of {id_}" if id_ and pointer else str(id_ or f"a field of an object of application {app.ref}")
     facts = {"place": application_place(app), "without_ssd": compare_options_with(app, "ServerSideDiff=false")}
     return Finding(
-        message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the server-side diff of application {app.ref} fails.",
+        message=f"{what[0].upper() + what[1:] if not id_ else what} {_cannot(condition.message)}, so the server-side diff of application {app.ref} fails.",
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
