@@ -14,15 +14,13 @@ from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impe
 from argolint.application.resource import Resource
 from argolint.engine.guard import crash_failure, guarded_failures
 from argolint.engine.plan import ChosenRule, Plan
-from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
+from argolint.errors import ApiError, ArgolintError, AuthError, ExportError, HelmError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
 from argolint.model import DESTINATION, SETTINGS, AppRef, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api, application_list
 from argolint.server.transport import Transport
-from argolint.sources.export import ExportError
-from argolint.sources.helm import HelmError
 from argolint.values import dig, mapping, owner_references, plain, sh, text_at
 from argolint.values.patterns import regex
 
@@ -169,11 +167,16 @@ _ALONE = frozenset(
     {
         ("", "ConfigMap"),
         ("", "LimitRange"),
+        ("", "Namespace"),
         ("", "ResourceQuota"),
         ("", "ServiceAccount"),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("networking.k8s.io", "NetworkPolicy"),
+        ("policy", "PodDisruptionBudget"),
         ("scheduling.k8s.io", "PriorityClass"),
+        ("storage.k8s.io", "StorageClass"),
         (_RBAC, "ClusterRole"),
         (_RBAC, "ClusterRoleBinding"),
         (_RBAC, "Role"),
