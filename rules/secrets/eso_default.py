@@ -80,7 +80,10 @@ def _finding(
         message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode_text(app)} shows "
         f"{'them' if len(entries) > 1 else 'it'} as drift forever.",
         at=Location(app.ref, resource.id, _common_pointer([c.pointer for c in changes])),
-        evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
+        evidence=(
+            f"the operator's CRDs are {version}",
+            f"{len(changes)} differences, all of them defaults" if changes[1:] else "1 difference, a default",
+        ),
         fixes=(
             _write_fix(resource, changes),
             _server_side_fix(app),
