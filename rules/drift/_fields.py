@@ -9,7 +9,7 @@ from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resourc
 from argolint.application.applied import applied_value, by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values import at_and_above, below, common_pointer, enumerated, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
 from ._edits import manifest_path
@@ -70,7 +70,7 @@ def finding(
     )
     return Finding(
         message=message,
-        at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
+        at=Location(app.ref, resource.id, pointer or common_pointer(pointers(changes)) or changes[0].pointer),
         evidence=(
             *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
@@ -85,16 +85,6 @@ def finding(
 
 _LINES = 50
 """Most differences in the evidence."""
-
-
-def common_pointer(changes: Sequence[Change]) -> str:
-    """The deepest place that contains every change; the first change if only the whole object does."""
-    shared = list(split_pointer(changes[0].pointer))
-    for change in changes[1:]:
-        tokens = split_pointer(change.pointer)
-        same = next((i for i, (a, b) in enumerate(zip(shared, tokens, strict=False)) if a != b), None)
-        shared = shared[: len(tokens) if same is None else same]
-    return join_pointer(*shared) or changes[0].pointer
 
 
 def is_tracking_mark(change: Change, label_key: str) -> bool:

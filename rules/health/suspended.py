@@ -173,7 +173,7 @@ def _halfway_time(app: App, resource: Resource) -> timedelta | None:
 
 def _pause_duration(resource: Resource) -> str:
     """The duration of the pause in a Rollout's step; empty if a person has to promote it."""
-    if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
+    if dig(resource.live, "spec", "paused"):
         return ""
     steps, now = (
         maps(resource.live, "spec", "strategy", "canary", "steps"),
