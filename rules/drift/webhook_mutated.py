@@ -3,7 +3,8 @@
 What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that the API server stored differently from Argo
 CD's own request. In that case the last applied configuration has Git's value and the field still belongs to Argo CD, so something changed it on
 admission. As a warning, also a field that a controller of the cluster has written since, by its field manager: an operator that fills in or
-corrects its own objects, or marks those of others.
+corrects its own objects, or marks those of others. And a value that a conversion webhook does not keep, since the CustomResourceDefinition stores
+another version than Git writes.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
@@ -20,7 +21,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
@@ -28,6 +29,7 @@ from argolint.values.quantities import countable
 
 from ..shared.makers import controlling_owner, filling_webhook, second_maker
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
+from ._conversion import conversion_finding, conversion_wants, is_lost_in_conversion
 from ._defaults import is_default
 from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
@@ -40,12 +42,21 @@ from ._writers import (
 )
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The definitions of custom resources that are not stored as Git writes them."""
+    yield from conversion_wants(app, fleet)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the fields of a known mutator in an object, one for fields that changed on admission."""
 
     def on_arrival(resource: Resource, change: Change) -> bool:
-        return not is_server_set(change) and rewritten_on_arrival(app, resource, change)
+        if is_server_set(change) or is_lost_in_conversion(app, resource, change):
+            return False
+        return rewritten_on_arrival(app, resource, change)
 
+    for resource, changes in matching_changes(app, partial(is_lost_in_conversion, app)):
+        yield conversion_finding(app, resource, changes)
     for resource, changes in matching_changes(app, _is_by_mutator):
         tool = known_writer(changes[0].writer)
         assert tool is not None
@@ -232,4 +243,4 @@ def _is_by_mutator(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "mutator") and admitted and not by_another_rule
 
 
-RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.WRITER)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, rank=Rank.WRITER)
