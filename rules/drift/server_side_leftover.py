@@ -1,7 +1,8 @@
 """A server-side apply leaves what Git has dropped
 
 What it finds: a field or list item that an earlier client-side apply wrote, that Git does not have any more, and that is still live with that very
-value. The application syncs with `ServerSideApply=true`, which takes out only fields of its own manager; another manager owns this one.
+value. The application syncs with `ServerSideApply=true`, which takes out only fields of its own manager; another manager owns this one. Also a list of a Rollout's pod template that Git lacks, once the
+controller of Argo Rollouts has written it again in its own spelling: such a list has one owner for all of it.
 
 Why it hurts: the running object is not what Git says, and Argo CD shows no difference: fields that Git does not name do not count.
 
@@ -13,7 +14,8 @@ symptoms is only checked if another rule reads it, or with `--deep`.
 
 Example: an environment variable that was removed from Git after the move to server-side apply.
 
-Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-guide/sync-options.md (client-side apply migration).
+Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-guide/sync-options.md (client-side apply migration);
+argoproj/argo-rollouts#4500, #3281.
 """
 
 import json
@@ -24,7 +26,7 @@ from argolint.application.applied import by_argocd, settled
 from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_server_side, writers
 from argolint.edits import application_place, removals, set_field
 from argolint.redaction import show
-from argolint.values import below, enumerated, get, join_pointer, sh
+from argolint.values import below, enumerated, get, join_pointer, mapping, sh
 from argolint.values.kubernetes import ARGOCD_ANNOTATION, ITEM_NAMES, kubectl_name
 
 from ..shared.triage import worth_reading
@@ -47,12 +49,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     candidates = app.stated if _OPTION in app.sync_options else app.mentioning(ARGOCD_ANNOTATION, "desired")
     for resource in candidates:
-        if resource.hook or not resource.mentions(LAST_APPLIED, "live"):
+        rollout = (resource.group, resource.kind) == ("argoproj.io", "Rollout")
+        if resource.hook or not (rollout or resource.mentions(LAST_APPLIED, "live")):
             continue
         if not syncs_server_side(app.raw, resource.desired) or not settled(app, resource):
             continue
         if found := resource.derive(_left_behind):
             yield _finding(app, fleet, resource, found)
+        elif rollout and (kept := resource.derive(_kept_lists)):
+            yield _list_finding(app, resource, kept)
 
 
 def _left_behind(resource: Resource) -> tuple[str, ...]:
@@ -147,6 +152,52 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: tuple[str, ...])
                 plays=edit,
             ),
             *_takeover_fixes(app, "" if by_itself else manager),
+        ),
+    )
+
+
+def _kept_lists(resource: Resource) -> tuple[str, ...]:
+    """The lists of a Rollout's pod template that Git lacks and that its controller alone owns: it writes lists again, and adds none."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
+        return ()
+    lists = (k for k, value in mapping(live, *_POD).items() if isinstance(value, list) and value)
+    places = (f"{join_pointer(*_POD)}/{k}" for k in lists if k not in mapping(desired, *_POD))
+    return tuple(p for p in places if mapping(desired, *_POD) and _is_rewritten(live, p))
+
+
+def _is_rewritten(live: Mapping[str, Json], pointer: str) -> bool:
+    owners = writers(dict(live), pointer)
+    return bool(owners) and all(w.operation == "Update" and w.manager == _ROLLOUTS for w in owners)
+
+
+_POD = ("spec", "template", "spec")
+_ROLLOUTS = "rollouts-controller"
+
+
+def _list_finding(app: App, resource: Resource, found: tuple[str, ...]) -> Finding:
+    live = resource.live or {}
+    edit = Edit("json-patch", removals(live, found))
+    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
+    return Finding(
+        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {_ROLLOUTS} owns.",
+        at=Location(app.ref, resource.id, found[0]),
+        confidence="likely",
+        evidence=(
+            *(f"{p}: {show(get(live, p), p, within=live)} live, absent in Git" for p in found),
+            f"{_ROLLOUTS} owns the list as a whole: it writes a list again once a value in it is not in its own spelling",
+        ),
+        fixes=(
+            Fix(
+                "Take out of the live object what Git has dropped",
+                "live",
+                str(resource.id),
+                Edit("command", patch),
+                "the Rollout makes new pods; a container without resources: {} hands its list to the controller again",
+                resource=resource.id,
+                plays=edit,
+                effects=("restarts",),
+            ),
         ),
     )
 

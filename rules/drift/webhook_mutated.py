@@ -3,7 +3,7 @@
 What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that the API server stored differently from Argo
 CD's own request. In that case the last applied configuration has Git's value and the field still belongs to Argo CD, so something changed it on
 admission. As a warning, also a field that a controller of the cluster has written since, by its field manager: an operator that fills in or
-corrects its own objects, or marks those of others. And a value that a conversion webhook does not keep, since the CustomResourceDefinition stores
+corrects its own objects, or marks those of others. And the fields of an Application that Argo CD Image Updater loses. And a value that a conversion webhook does not keep, since the CustomResourceDefinition stores
 another version than Git writes.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
@@ -13,7 +13,7 @@ webhook; or ignore the field, best by its manager (`managedFieldsManagers`). Ign
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
-Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
+Sources: argoproj/argo-cd#25260, #14035; argoproj-labs/argocd-image-updater#554, #593; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
 """
 
 from collections.abc import Iterator
@@ -34,6 +34,7 @@ from ._defaults import is_default
 from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
 from ._grammar import is_reordered_list
+from ._image_updater import dropped_by_updater, updater_finding
 from ._writers import (
     is_reconciling_controller,
     is_sort,
@@ -67,7 +68,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, resource, changes, filling_webhook(resource), "likely")
     for resource, changes in matching_changes(app, partial(_is_by_maker, app, fleet)):
         yield _maker_finding(app, resource, changes, second_maker(app, fleet, resource))
-    for resource, changes in matching_changes(app, partial(_is_by_controller, app, fleet)):
+    for resource, written in matching_changes(app, partial(_is_by_controller, app, fleet)):
+        if dropped := dropped_by_updater(resource, written):
+            yield updater_finding(app, resource, dropped)
+        changes = tuple(change for change in written if change not in dropped)
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
             moved = tuple(change for change in own if is_reordered_list(change))
@@ -87,10 +91,7 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
                 f"Stop rendering {resource.kind} {resource.name}, which {maker} makes",
                 "manifest",
                 source_place(app),
-                Edit(
-                    "text",
-                    "Remove its manifest or its entry of a secretGenerator. In a chart look for a switch such as existingSecret, secretName or certManager.enabled.",
-                ),
+                Edit("text", _REMOVAL if resource.kind == "Secret" else _removal_text(resource, maker)),
                 "" if owned else "a prune may delete the Secret once: it is made again from the same object",
                 effects=() if owned else ("deletes",),
             ),
@@ -99,6 +100,13 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
         severity="warning",
         confidence="likely",
     )
+
+
+_REMOVAL = "Remove its manifest or its entry of a secretGenerator. In a chart look for a switch such as existingSecret, secretName or certManager.enabled."
+
+
+def _removal_text(resource: Resource, maker: str) -> str:
+    return f"Write what Git wants in {resource.kind} {resource.name} where its maker reads it: in {maker}, or in the resource that makes that one. Then remove the manifest of the {resource.kind}."
 
 
 def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
