@@ -26,10 +26,11 @@ from argolint.application.applied import by_argocd, settled
 from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_server_side, writers
 from argolint.edits import application_place, removals, set_field
 from argolint.redaction import show
-from argolint.values import below, enumerated, get, join_pointer, mapping, sh
-from argolint.values.kubernetes import ARGOCD_ANNOTATION, ITEM_NAMES, kubectl_name
+from argolint.values import enumerated, get, join_pointer, mapping, sh
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, kubectl_name
 
 from ..shared.triage import worth_reading
+from ._dropped import left_fields
 
 _OPTION = "ServerSideApply=true"
 _TOOLS = ("kubectl", "helm", "argocd-controller", "argocd-application-controller", "before-first-apply")
@@ -66,60 +67,8 @@ def _left_behind(resource: Resource) -> tuple[str, ...]:
     if live is None or desired is None or not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
         return ()
     was = last_applied(live)
-    found = _leftovers(was, desired, live) if was is not None else ()
+    found = left_fields(was, desired, live) if was is not None else ()
     return tuple(p for p in found if _is_of_tools(live, p))[:_MOST]
-
-
-def _leftovers(was: Json, desired: Json, live: Json, at: str = "") -> Iterator[str]:
-    """The pointers into live of what was applied, is live with the same value, and is not desired."""
-    if isinstance(was, Mapping) and isinstance(desired, Mapping) and isinstance(live, Mapping):
-        for key, value in was.items():
-            place = at + join_pointer(str(key))
-            if key not in live or (not at and key not in ("spec", "data", "metadata")) or _is_never_left(place):
-                continue
-            if key in desired or place in ("/metadata", "/metadata/labels", "/metadata/annotations"):
-                yield from _leftovers(value, desired.get(key) or {}, live[key], place)
-            elif value not in (None, "", 0, False, [], {}) and _holds(live[key], value):
-                yield place
-    elif isinstance(was, list) and isinstance(desired, list) and isinstance(live, list):
-        yield from _left_items(was, desired, live, at)
-
-
-def _left_items(was: list[Json], desired: list[Json], live: list[Json], at: str) -> Iterator[str]:
-    """The same in a list of named items."""
-    name = next(
-        (k for k in ITEM_NAMES if all(isinstance(i, Mapping) and k in i for i in (*was, *desired, *live))), None
-    )
-    if name is None:
-        return
-    wanted = {str(item[name]): item for item in desired}
-    applied = {str(item[name]): item for item in was}
-    for place, item in enumerate(live):
-        called = str(item[name])
-        pointer = f"{at}/{place}"
-        if called in wanted and called in applied:
-            yield from _leftovers(applied[called], wanted[called], item, pointer)
-        elif called in applied and called not in wanted and _holds(item, applied[called]):
-            yield pointer
-
-
-def _holds(live: Json, applied: Json) -> bool:
-    """Whether live has all that was applied, perhaps with defaults next to it."""
-    if isinstance(applied, Mapping) and isinstance(live, Mapping):
-        return all(key in live and _holds(live[key], value) for key, value in applied.items())
-    if isinstance(applied, list) and isinstance(live, list) and len(applied) == len(live):
-        return all(_holds(*pair) for pair in zip(live, applied, strict=True))
-    return bool(applied == live)
-
-
-def _is_never_left(pointer: str) -> bool:
-    """True for metadata other than labels and annotations, for the marks of apply and of tracking, and for what an autoscaler takes over."""
-    marks = ("/metadata/annotations/kubectl.kubernetes.io~1", "/metadata/annotations/argocd.argoproj.io~1")
-    own = pointer.startswith("/metadata/") and not any(
-        below(pointer, f"/metadata/{m}") for m in ("labels", "annotations")
-    )
-    instance = pointer.startswith("/metadata/labels/") and pointer.endswith(("~1instance", "~1managed-by"))
-    return own or instance or pointer.startswith(marks) or pointer.endswith("/replicas")
 
 
 def _is_of_tools(live: Mapping[str, Json], pointer: str) -> bool:

@@ -32,7 +32,16 @@ from ._ca_bundles import is_injected_bundle, is_set_by_patcher
 from ._conversion import conversion_finding, conversion_wants, is_lost_in_conversion
 from ._defaults import is_default
 from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
-from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
+from ._fields import (
+    finding,
+    is_server_set,
+    is_tracking_mark,
+    lists_with_more,
+    matching_changes,
+    pointers,
+    pointers_text,
+    writer_name,
+)
 from ._grammar import is_reordered_list
 from ._image_updater import dropped_by_updater, updater_finding
 from ._writers import (
@@ -125,7 +134,7 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
     moving = all(_is_moving_number(change) for change in changes)
     counted = moving and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
-    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes))
+    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(app, resource, changes))
     fixes: tuple[Fix | None, ...] = (
         drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
         ignore,
@@ -156,10 +165,16 @@ def _ignore_fix(app: App, fleet: Fleet, resource: Resource, places: tuple[str, .
     return replace(fix, edit=edit, caveat=caveat, older=tuple(older))
 
 
-def _lists_as_wholes(resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
-    """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items."""
+def _lists_as_wholes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
+    """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items.
+
+    Also one in which more differs than is shown, since that would show later; a counter alone is ignored by itself.
+    """
+    mixed = () if all(_is_moving_number(change) for change in changes) else lists_with_more(app, resource)
 
     def place(pointer: str) -> str:
+        if above := next((each for each in mixed if below(pointer, each)), ""):
+            return above
         tokens = split_pointer(pointer)
         for depth in range(1, len(tokens) + 1):
             above = join_pointer(*tokens[: depth - 1])
