@@ -42,6 +42,11 @@ def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     return tuple(c for c in resource.changes if c.pointer not in app.derive(_echoes)[resource.key])
 
 
+def lists_with_more(app: App, resource: Resource) -> tuple[str, ...]:
+    """The lists of an object in which some differences are shown only together with another one."""
+    return tuple(dict.fromkeys(app.derive(_echoes).get(resource.key, {}).values()))
+
+
 def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
     return {resource.key: shown_with_another(app, resource) for resource in app.changed}
 
