@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import (
     App,
@@ -36,6 +37,7 @@ from argolint import (
     Resource,
     Rule,
     Symptom,
+    Want,
 )
 from argolint.edits.advice import Shell, advice
 from argolint.messages import quoting
@@ -71,11 +73,21 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return app.deleting and bool(_finalizers(app.raw))
 
 
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects."""
+    hooks = (r for r in app.resources if r.hook and r.uid and (app.deleting or r.health.status == "Progressing"))
+    return (Want("live", r.id) for r in islice(hooks, _HOOKS))
+
+
+_HOOKS = 10
+"""Most hooks that are read."""
+
+
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object, and one for the Application if it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
     deleted: list[Resource] = []
-    for resource in app.stated:
+    for resource in (*app.stated, *(app.as_read(r) for r in app.resources if r.hook and r.live_state is None)):
         if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
             continue  # an object that is being deleted is Progressing, whatever its kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):
@@ -257,7 +269,8 @@ def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
     left = _finalizers(app.raw)
     if any(f.startswith("resources-finalizer.") for f in left) or not any(map(_is_of_last, left)):
         return None  # its objects go first
-    hooks = (r for r in app.resources if r.uid and not r.health.status and _is_last(annotations_of(r.live)))
+    found = (app.as_read(r) for r in app.resources if r.uid and r.hook and not r.health.status)
+    hooks = (r for r in found if _is_last(annotations_of(r.live)))
     return next(hooks, None)
 
 
@@ -320,4 +333,6 @@ def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, 
     return advice(__package__, f"finalizer-stuck/{topic}", facts)
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, reads=reads, rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, reads=reads, rank=Rank.CAUSE
+)
