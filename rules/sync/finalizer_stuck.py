@@ -146,6 +146,7 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
             *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
+            *(["the running operation waits for this object"] if app.is_awaiting(resource.id) else []),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
