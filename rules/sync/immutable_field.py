@@ -384,6 +384,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         case "hook" if hook is not None:
             yield _hook_policy_fix(id_, hook)
             return
+        case "hook" if "Replace=true" in sync_options(desired):  # it is meant to be replaced
+            yield from _force_fixes(id_, desired)
+            yield _hook_fix(app, id_, resource)
+            return
         case "hook":
             yield _hook_fix(app, id_, resource)
         case "orphan":
@@ -503,7 +507,7 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             "manifest",
             str(id_),
             Edit("yaml", annotations_yaml(forced)),
-            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off; with ApplyOutOfSyncOnly=true only where it differs"
             + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
             resource=id_,
             effects=("restarts", "deletes"),
