@@ -267,12 +267,16 @@ def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
     first, mended = _DULL
     if not first <= (parse_version(fleet.version) or ())[:2] < mended:
         return None
-    left = _finalizers(app.raw)
-    if any(f.startswith("resources-finalizer.") for f in left) or not any(map(_is_of_last, left)):
-        return None  # its objects go first
+    if not _only_last(_finalizers(app.raw)):
+        return None
     found = (app.as_read(r) for r in app.resources if r.uid and r.hook and not r.health.status)
     hooks = (r for r in found if _is_last(annotations_of(r.live)))
     return next(hooks, None)
+
+
+def _only_last(finalizers: Sequence[str]) -> bool:
+    """Whether a deletion is at the PostDelete hooks: its objects go first."""
+    return any(map(_is_of_last, finalizers)) and not any(f.startswith("resources-finalizer.") for f in finalizers)
 
 
 def _is_of_last(finalizer: str) -> bool:
@@ -299,6 +303,9 @@ _NO_CLUSTER = regex(
 
 
 def _alone_fix(app: App) -> Fix:
+    if _only_last(_finalizers(app.raw)):
+        title = "Or delete the Application without its PostDelete hooks"
+        return _own_finalizers_fix(app, title, "what the hooks would clean up stays")
     title = "Or delete the Application alone and leave its objects"
     return _own_finalizers_fix(app, title, "its objects stay in the cluster, owned by no one")
 
@@ -320,7 +327,8 @@ _NO_PROJECT = regex(
 )
 
 
-_NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
+_NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,253})" not found')
+"""Said of a PreDelete hook after words of Argo CD, of a PostDelete hook as the API server puts it (controller/appcontroller.go)."""
 
 
 def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
