@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, dig, items, sh, text_at
+from argolint.values import age_text, items, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
