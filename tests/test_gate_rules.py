@@ -132,6 +132,13 @@ def with_spec(one: Manifest, **fields: Any) -> Manifest:
     return {**one, "spec": {**one["spec"], **fields}}
 
 
+def labelled(one: Manifest, **labels: str) -> Manifest:
+    """A workload with further labels in its selector and its pods, as kustomize's commonLabels write them."""
+    selector = {"matchLabels": {**one["spec"]["selector"]["matchLabels"], **labels}}
+    template = {**one["spec"]["template"], "metadata": {"labels": selector["matchLabels"]}}
+    return with_spec(one, selector=selector, template=template)
+
+
 def with_name(one: Manifest, name: str) -> Manifest:
     return {**one, "metadata": {**one["metadata"], "name": name}}
 
@@ -616,6 +623,15 @@ FAULTY = {
         base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
         live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
     ),
+    "a level that refuses the pods of other applications": Case(
+        {"ground/namespace.yaml": [guarded("restricted")]},
+        (("pod-security-refused", "error", "ground", "/metadata/labels/pod-security.kubernetes.io~1enforce"),),
+        base={"ground/namespace.yaml": [guarded("baseline")]},
+    ),
+    "a further label in a selector": Case(
+        {"web/deployment.yaml": [labelled(deployment("web"), team="a")]},
+        (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
         (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
@@ -648,7 +664,10 @@ FAULTY = {
     ),
     "a level that refuses the pods": Case(
         {"admin/namespace.yaml": [guarded("restricted")]},
-        (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
+        (
+            ("pod-security-refused", "error", "admin", "/metadata/labels/pod-security.kubernetes.io~1enforce"),
+            ("pod-security-refused", "error", "admin", "/spec/template/spec"),
+        ),
         base={"admin/namespace.yaml": [guarded("baseline")]},
     ),
     "pods beyond the LimitRange of another application": Case(

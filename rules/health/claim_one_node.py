@@ -145,13 +145,13 @@ def _starts_first(workload: Resource, obj: Object | None) -> bool:
 
 
 def _rounds_to_none(value: Json) -> bool:
-    """Whether so many of one pod are none: a share is rounded down."""
+    """Whether that many of one pod are none: a share is rounded down."""
     share = integer(str(value).removesuffix("%"))
     return share is not None and (share < 100 if str(value).endswith("%") else share == 0)
 
 
 def _was_so(app: App, workload: Resource, after: _Shared) -> bool:
-    """Whether so many pods, or a rollout in that order, mount the claim today."""
+    """Whether that many pods, or a rollout in that order, mount the claim today."""
     live = workload.live
     if live is None or after.claim.live is None:
         return False
