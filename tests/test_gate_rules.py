@@ -139,6 +139,18 @@ def labelled(one: Manifest, **labels: str) -> Manifest:
     return with_spec(one, selector=selector, template=template)
 
 
+def key_of(secret: str, key: str) -> Manifest:
+    """A variable that reads a key of a Secret."""
+    return {"name": key.upper(), "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def requiring(crd: Manifest, field: str) -> Manifest:
+    one = json.loads(json.dumps(crd))
+    one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = [field]
+    made_of: Manifest = one
+    return made_of
+
+
 def with_name(one: Manifest, name: str) -> Manifest:
     return {**one, "metadata": {**one["metadata"], "name": name}}
 
@@ -631,6 +643,24 @@ FAULTY = {
     "a further label in a selector": Case(
         {"web/deployment.yaml": [labelled(deployment("web"), team="a")]},
         (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
+    "a key that the ExternalSecret of another application never writes": Case(
+        {"web/deployment.yaml": [deployment("web", env=[key_of("e", "b")])]},
+        (
+            (
+                "external-secret-key-not-written",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key",
+            ),
+        ),
+        base={"admin/store.yaml": [STORE], "cart/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a custom resource that lacks what a definition of another application requires": Case(
+        {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"way": "in"})]},
+        (("sync-failed", "error", "web", "/spec/height"),),
+        base={"admin/crd.yaml": [requiring(TIDES, "height")]},
     ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},

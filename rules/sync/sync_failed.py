@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from argolint import (
     Afterwards,
@@ -46,6 +47,7 @@ from argolint.values import get
 from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
+from ..shared.crds import wanted_definitions
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -58,10 +60,17 @@ _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Of the first failure: the state of a hook's pods, and the workloads behind the Services of other applications."""
+    """Of the first failure: the state of a hook's pods, and the workloads behind the Services of other applications; the CRDs of what a sync brings."""
     for failed in [f for f in failures(app) if f.rule == "sync-failed"][:1]:
         yield from hook_wants(app, failed)
         yield from related_wants(complaint_of(app, fleet, failed))
+    coming = (r for r in app.resources if r.status == "OutOfSync" and is_custom(r.group) and (r.absent or r.pending))
+    for group, kind in islice(dict.fromkeys((r.group, r.kind) for r in coming if not r.requires_pruning), _MOST_KINDS):
+        yield from wanted_definitions(app, fleet, group, kind)
+
+
+_MOST_KINDS = 10
+"""Most custom kinds whose CRD is read from other applications."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
