@@ -151,6 +151,11 @@ def requiring(crd: Manifest, field: str) -> Manifest:
     return made_of
 
 
+def running_as(one: Manifest, account: str) -> Manifest:
+    pod = {**one["spec"]["template"]["spec"], "serviceAccountName": account}
+    return with_spec(one, template={**one["spec"]["template"], "spec": pod})
+
+
 def with_name(one: Manifest, name: str) -> Manifest:
     return {**one, "metadata": {**one["metadata"], "name": name}}
 
@@ -661,6 +666,17 @@ FAULTY = {
         {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"way": "in"})]},
         (("sync-failed", "error", "web", "/spec/height"),),
         base={"admin/crd.yaml": [requiring(TIDES, "height")]},
+    ),
+    "an account that a binding does not follow": Case(
+        {
+            "web/deployment.yaml": [running_as(deployment("web"), "new")],
+            "web/new.yaml": [made("ServiceAccount", "new")],
+        },
+        (("rights-left-behind", "error", "web", "/spec/template/spec/serviceAccountName"),),
+        base={
+            "web/deployment.yaml": [running_as(deployment("web"), "web")],
+            "web/account.yaml": [made("ServiceAccount", "web"), binding("web", "shop", "web")],
+        },
     ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
