@@ -415,6 +415,14 @@ HARMLESS = {
         base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
         live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
     ),
+    "a hook that changes and stays right": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", envFrom=[{"configMapRef": {"name": "web-config"}}]), hook="PreSync")
+            ]
+        },
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
         {
@@ -678,6 +686,35 @@ FAULTY = {
             "web/account.yaml": [made("ServiceAccount", "web"), binding("web", "shop", "web")],
         },
     ),
+    "faults of a new hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(
+                    job("migrate", comand=["a"], envFrom=[{"configMapRef": {"name": "web-confg"}}]), hook="PreSync"
+                ),
+                annotated(job("announce", image="web:<no value>"), hook="PostSync"),
+            ]
+        },
+        (
+            ("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),
+            ("schema-field-unknown", "error", "web", "/spec/template/spec/containers/0/comand"),
+            ("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),
+        ),
+    ),
+    "faults that an edit brings into a hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", volumeMounts=[{"name": "x", "mountPath": "/x"}]), hook="PreSync")
+            ]
+        },
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
+    "a type that makes a hook one of no phase": Case(
+        {"web/migrate.yaml": [annotated(job("migrate"), hook="PreSnyc")]},
+        (("unknown-option", "warning", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
         (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
@@ -910,7 +947,7 @@ def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path)
     """What is wrong with it is neither fixed nor new, though base and head render another name."""
     hook = made("PodDisruptionBudget", "migrate-RANDOM", "policy/v1beta1", spec=BUDGET)
     hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
-    other = {**hook, "spec": {**BUDGET, "maxUnavailable": 1}}
+    other = {**hook, "spec": {**BUDGET, "minAvailable": 2}}
     verdict = run(Case({"web/hook.yaml": [other]}, base={"web/hook.yaml": [hook]}), tmp_path)
     assert [f.rule for f in verdict.new] == []
     assert [f.rule for f in verdict.fixed] == []

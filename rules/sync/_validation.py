@@ -34,10 +34,10 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
 
     An object that exists was accepted once, so only what its differences bring is looked at: not what the live one has too. A field that Git lacks may stay as it
     is, so it counts if the change in the gate removes it, or Git has it empty. A custom kind is held against its CustomResourceDefinition, if the application has it or another
-    rule asked for it.
+    rule asked for it. A hook is made by each sync, from Git alone.
     """
     desired, live = resource.desired, resource.live
-    if desired is None or not (live is None or resource.pending or resource.changes):
+    if desired is None or not (live is None or resource.pending or resource.changes or resource.hook):
         return ()
     refused = _refusals(app, desired, live)
     first = tuple(islice(refused, _MOST if live is None else 1))
@@ -50,7 +50,7 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
         one
         for one in chain(first, refused)
         if (one.pointer, one.sort) not in accepted
-        and (one.sort != "Required value" or any(_touch(one.pointer, at) for at in removed))
+        and (one.sort != "Required value" or resource.hook or any(_touch(one.pointer, at) for at in removed))
     )
     return tuple(islice(coming, _MOST))
 

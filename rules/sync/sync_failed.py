@@ -87,7 +87,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _condition_finding(app, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
-        if resource.status == "OutOfSync" and resource.key not in failed:
+        if (resource.status == "OutOfSync" or resource.hook) and resource.key not in failed:
             mistyped = tuple(mistyped_values(resource))
             yield from (_mistyped_finding(app, resource, fault) for fault in mistyped)
             if not mistyped:
