@@ -172,16 +172,21 @@ _MOST_PODS = 10**6
 
 
 def _of_objects(app: App, quota: Resource, coming: Sequence[Resource]) -> Iterator[Finding]:
-    """A finding for the first new Service or claim that the quota has no room for."""
+    """A finding for the first Service or claim that asks for more than the quota has room for."""
     after = after_sync(quota)
     hard, used = mapping(after, "spec", "hard"), mapping(quota.live, "status", "used")
     if not after or dig(after, "spec", "scopes") or dig(after, "spec", "scopeSelector"):
         return
-    new = sorted((r for r in coming if (r.group, r.kind) in _OBJECTS and r.live is None), key=lambda r: r.key)
+    asking = sorted(
+        (r for r in coming if (r.group, r.kind) in _OBJECTS and not r.requires_pruning), key=lambda r: r.key
+    )
     taken: dict[str, Decimal] = {}
-    for resource in new:
-        for name, amount in _object_amounts(resource.desired).items():
+    for resource in asking:
+        today = _object_amounts(resource.live) if resource.live else {}
+        for name, asked in _object_amounts(resource.desired).items():
             limit, has = countable(hard.get(name)), countable(used.get(name)) or Decimal()
+            if (amount := asked - today.get(name, Decimal())) <= 0:
+                continue
             taken[name] = taken.get(name, Decimal()) + amount
             if limit is not None and has + taken[name] > limit:
                 yield _finding_of_object(app, resource, _Excess(quota, name, has + taken[name], limit))

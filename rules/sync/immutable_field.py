@@ -110,12 +110,12 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
 
 
 def _is_immutable_change(resource: Resource, change: Change) -> bool:
-    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content."""
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content and `complete` fields."""
     if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
         return True
     entry = _immutable_fields()[resource.group, resource.kind]
     if change.desired is MISSING or change.live is MISSING:
-        return False
+        return any(fits(field, change.pointer) for field in entry.get("complete", ()))
     return any(fits(field, change.pointer) for field in entry["fields"])
 
 
