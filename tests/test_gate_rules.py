@@ -132,6 +132,30 @@ def with_spec(one: Manifest, **fields: Any) -> Manifest:
     return {**one, "spec": {**one["spec"], **fields}}
 
 
+def labelled(one: Manifest, **labels: str) -> Manifest:
+    """A workload with further labels in its selector and its pods, as kustomize's commonLabels write them."""
+    selector = {"matchLabels": {**one["spec"]["selector"]["matchLabels"], **labels}}
+    template = {**one["spec"]["template"], "metadata": {"labels": selector["matchLabels"]}}
+    return with_spec(one, selector=selector, template=template)
+
+
+def key_of(secret: str, key: str) -> Manifest:
+    """A variable that reads a key of a Secret."""
+    return {"name": key.upper(), "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def requiring(crd: Manifest, field: str) -> Manifest:
+    one = json.loads(json.dumps(crd))
+    one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = [field]
+    made_of: Manifest = one
+    return made_of
+
+
+def running_as(one: Manifest, account: str) -> Manifest:
+    pod = {**one["spec"]["template"]["spec"], "serviceAccountName": account}
+    return with_spec(one, template={**one["spec"]["template"], "spec": pod})
+
+
 def with_name(one: Manifest, name: str) -> Manifest:
     return {**one, "metadata": {**one["metadata"], "name": name}}
 
@@ -391,6 +415,14 @@ HARMLESS = {
         base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
         live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
     ),
+    "a hook that changes and stays right": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", envFrom=[{"configMapRef": {"name": "web-config"}}]), hook="PreSync")
+            ]
+        },
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
         {
@@ -616,6 +648,73 @@ FAULTY = {
         base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
         live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
     ),
+    "a level that refuses the pods of other applications": Case(
+        {"ground/namespace.yaml": [guarded("restricted")]},
+        (("pod-security-refused", "error", "ground", "/metadata/labels/pod-security.kubernetes.io~1enforce"),),
+        base={"ground/namespace.yaml": [guarded("baseline")]},
+    ),
+    "a further label in a selector": Case(
+        {"web/deployment.yaml": [labelled(deployment("web"), team="a")]},
+        (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
+    "a key that the ExternalSecret of another application never writes": Case(
+        {"web/deployment.yaml": [deployment("web", env=[key_of("e", "b")])]},
+        (
+            (
+                "external-secret-key-not-written",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key",
+            ),
+        ),
+        base={"admin/store.yaml": [STORE], "cart/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a custom resource that lacks what a definition of another application requires": Case(
+        {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"way": "in"})]},
+        (("sync-failed", "error", "web", "/spec/height"),),
+        base={"admin/crd.yaml": [requiring(TIDES, "height")]},
+    ),
+    "an account that a binding does not follow": Case(
+        {
+            "web/deployment.yaml": [running_as(deployment("web"), "new")],
+            "web/new.yaml": [made("ServiceAccount", "new")],
+        },
+        (("rights-left-behind", "error", "web", "/spec/template/spec/serviceAccountName"),),
+        base={
+            "web/deployment.yaml": [running_as(deployment("web"), "web")],
+            "web/account.yaml": [made("ServiceAccount", "web"), binding("web", "shop", "web")],
+        },
+    ),
+    "faults of a new hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(
+                    job("migrate", comand=["a"], envFrom=[{"configMapRef": {"name": "web-confg"}}]), hook="PreSync"
+                ),
+                annotated(job("announce", image="web:<no value>"), hook="PostSync"),
+            ]
+        },
+        (
+            ("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),
+            ("schema-field-unknown", "error", "web", "/spec/template/spec/containers/0/comand"),
+            ("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),
+        ),
+    ),
+    "faults that an edit brings into a hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", volumeMounts=[{"name": "x", "mountPath": "/x"}]), hook="PreSync")
+            ]
+        },
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
+    "a type that makes a hook one of no phase": Case(
+        {"web/migrate.yaml": [annotated(job("migrate"), hook="PreSnyc")]},
+        (("unknown-option", "warning", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
         (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
@@ -648,7 +747,10 @@ FAULTY = {
     ),
     "a level that refuses the pods": Case(
         {"admin/namespace.yaml": [guarded("restricted")]},
-        (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
+        (
+            ("pod-security-refused", "error", "admin", "/metadata/labels/pod-security.kubernetes.io~1enforce"),
+            ("pod-security-refused", "error", "admin", "/spec/template/spec"),
+        ),
         base={"admin/namespace.yaml": [guarded("baseline")]},
     ),
     "pods beyond the LimitRange of another application": Case(
@@ -845,7 +947,7 @@ def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path)
     """What is wrong with it is neither fixed nor new, though base and head render another name."""
     hook = made("PodDisruptionBudget", "migrate-RANDOM", "policy/v1beta1", spec=BUDGET)
     hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
-    other = {**hook, "spec": {**BUDGET, "maxUnavailable": 1}}
+    other = {**hook, "spec": {**BUDGET, "minAvailable": 2}}
     verdict = run(Case({"web/hook.yaml": [other]}, base={"web/hook.yaml": [hook]}), tmp_path)
     assert [f.rule for f in verdict.new] == []
     assert [f.rule for f in verdict.fixed] == []

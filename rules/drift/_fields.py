@@ -9,7 +9,7 @@ from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resourc
 from argolint.application.applied import applied_value, by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values import at_and_above, below, common_pointer, enumerated, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
 from ._edits import manifest_path
@@ -42,6 +42,11 @@ def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     return tuple(c for c in resource.changes if c.pointer not in app.derive(_echoes)[resource.key])
 
 
+def lists_with_more(app: App, resource: Resource) -> tuple[str, ...]:
+    """The lists of an object in which some differences are shown only together with another one."""
+    return tuple(dict.fromkeys(app.derive(_echoes).get(resource.key, {}).values()))
+
+
 def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
     return {resource.key: shown_with_another(app, resource) for resource in app.changed}
 
@@ -70,7 +75,7 @@ def finding(
     )
     return Finding(
         message=message,
-        at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
+        at=Location(app.ref, resource.id, pointer or common_pointer(pointers(changes)) or changes[0].pointer),
         evidence=(
             *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
@@ -85,16 +90,6 @@ def finding(
 
 _LINES = 50
 """Most differences in the evidence."""
-
-
-def common_pointer(changes: Sequence[Change]) -> str:
-    """The deepest place that contains every change; the first change if only the whole object does."""
-    shared = list(split_pointer(changes[0].pointer))
-    for change in changes[1:]:
-        tokens = split_pointer(change.pointer)
-        same = next((i for i, (a, b) in enumerate(zip(shared, tokens, strict=False)) if a != b), None)
-        shared = shared[: len(tokens) if same is None else same]
-    return join_pointer(*shared) or changes[0].pointer
 
 
 def is_tracking_mark(change: Change, label_key: str) -> bool:

@@ -3,8 +3,9 @@
 What it finds: a field that differs only because of Argo CD's way to compare. With the sync option `ServerSideApply=true` Argo CD predicts the
 result of a server-side apply. A replay of the comparison without the option finds both sides equal. With `ServerSideDiff=true` it may count a
 field as live that the live object lacks, since `managedFields` still have it, list a port a second time if Git omits its protocol, undo a
-commit's change of a custom resource, or take a field that an ignore rule ignores by its manager from the live side alone. It also compares
-what Git does not set, a status or a webhook's stamp, with the answer of a dry run of another time.
+commit's change of a custom resource, or take a field that an ignore rule ignores by its manager from the live side alone. Without
+`ServerSideApply=true` it overlooks fields that a commit has removed. It also compares what Git does not set, a status or a webhook's stamp,
+with the answer of a dry run of another time.
 
 Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing useful. Or it is Synced, and a commit is not live.
 
@@ -12,7 +13,7 @@ How to fix: write in Git what the API server fills in, or let the API server its
 that Argo CD does not. If that option is the cause, remove it.
 
 Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
-argoproj/argo-cd#28861, #24786, #28818 and #20178.
+argoproj/argo-cd#28861, #24786, #28818, #23127 and #20178.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,15 +42,21 @@ from argolint.comparison import (
     change,
     compared_by,
     differing,
+    last_applied,
+    managers,
     matches_object,
     rules_of,
     strategy_of,
+    syncs_server_side,
     writer,
 )
 from argolint.edits import annotation_option, application_place
-from argolint.values import below, get, parse_version, sh
+from argolint.redaction import show
+from argolint.values import below, enumerated, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
+from ..shared.triage import worth_reading
+from ._dropped import left_fields
 from ._edits import server_side_diff_fix, source_place, webhook_diff_fix, write_live_fix
 from ._fields import (
     change_line,
@@ -67,8 +74,11 @@ _OPTION = "ServerSideApply=true"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Whether the application is shown as Synced although its chart's version has changed since the last sync."""
-    return app.sync_status == "Synced" and any(source.get("chart") for source in app.sources) and not settled(app)
+    """Whether the application is shown as Synced although its chart's version has changed since the last sync, or may lack a removal."""
+    if app.sync_status != "Synced" or settled(app):
+        return False
+    blind = "ServerSideDiff=true" in app.compare_options and _OPTION not in app.sync_options
+    return any(source.get("chart") for source in app.sources) or (blind and worth_reading(app, fleet))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -90,6 +100,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _repeated_port_finding(app, resource, changes)
             yield from _half_ignored_findings(app, fleet, resource)
         yield from _dry_run_findings(app, resource)
+    if app.sync_status == "Synced" and not settled(app):
+        yield from (found for r in app.resources if (found := _removal_finding(app, fleet, r)) is not None)
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
     if at_fault and app.sync_status == "Synced" and not settled(app):
         yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
@@ -252,6 +264,44 @@ def _ignored_status_fix() -> Fix:
         "ConfigMap argocd-cm",
         Edit("yaml", "resource.compareoptions: |\n  ignoreResourceStatusField: all\n"),
         "holds for every application of this Argo CD; entries of other options there stay",
+    )
+
+
+def _removal_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+    """The finding for fields that a commit has removed: a dry run takes out only what its manager has applied server-side before."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or resource.hook or resource.changes or syncs_server_side(app.raw, desired):
+        return None
+    was = last_applied(live) if strategy_of(app.raw, desired, fleet.version) is Strategy.SERVER_SIDE else None
+    if was is None or any(w.operation == "Apply" and by_argocd(w) for w in managers(live)):
+        return None
+    found = tuple(left_fields(was, desired, live))
+    if not found:
+        return None
+    return Finding(
+        message=f"A commit has removed {enumerated(found, 'field', limit=1)} of {resource.id}, yet Argo CD shows it as Synced: its server-side diff overlooks that.",
+        at=Location(app.ref, resource.id, found[0]),
+        confidence="likely",
+        evidence=(
+            *(f"{p}: {show(get(live, p), p, within=live)} live and applied last, absent in Git" for p in found[:10]),
+            "syncs are client-side, so a server-side apply, even as a dry run, owns none of these fields",
+        ),
+        fixes=(
+            Fix(
+                "Sync the application by hand",
+                "live",
+                str(app.ref),
+                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                "the next removal needs one too",
+            ),
+            Fix(
+                "Or let Argo CD compare by itself: ServerSideDiff=false",
+                "application",
+                application_place(app),
+                Edit("yaml", f"metadata:\n  annotations:\n    {COMPARE_OPTIONS}: ServerSideDiff=false\n"),
+                "shows such removals, and what the API server fills in too",
+            ),
+        ),
     )
 
 

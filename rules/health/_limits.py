@@ -58,6 +58,8 @@ class Container:
     limits: Amounts
     starts: bool
     """An init container that ends before the others start."""
+    own: Amounts
+    """The limits that the manifest itself has."""
 
 
 def admitted(spec: Object, ranges: Sequence[Object]) -> tuple[Container, ...]:
@@ -65,14 +67,15 @@ def admitted(spec: Object, ranges: Sequence[Object]) -> tuple[Container, ...]:
     found = []
     for field in ("initContainers", "containers"):
         for number, container in enumerate(maps(spec, field)):
-            limits = dict(mapping(container, "resources", "limits"))
+            own = mapping(container, "resources", "limits")
+            limits = dict(own)
             requests = {**limits, **mapping(container, "resources", "requests")}
             for item in _items(ranges, "Container"):
                 default, asked = _defaults(item)
                 limits = {**default, **limits}
                 requests = {**asked, **requests}
             starts = field == "initContainers" and container.get("restartPolicy") != "Always"
-            found.append(Container(f"/{field}/{number}", text_at(container, "name"), requests, limits, starts))
+            found.append(Container(f"/{field}/{number}", text_at(container, "name"), requests, limits, starts, own))
     return tuple(found)
 
 
@@ -103,7 +106,7 @@ def _beyond_own_limit(container: Container) -> Iterator[Refusal]:
     """A request above the limit that a LimitRange writes: the pod itself is then invalid."""
     for name, value in container.requests.items():
         asked, most = countable(value), countable(container.limits.get(name))
-        if asked is not None and most is not None and asked > most:
+        if name not in container.own and asked is not None and most is not None and asked > most:
             says = f"{name} limit by default is {container.limits[name]}, but request of {container.name} is {value}"
             yield Refusal("LimitRange", says, f"{container.at}/resources/limits{join_pointer(name)}", value)
 

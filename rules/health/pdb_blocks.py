@@ -35,8 +35,9 @@ from argolint import (
     Want,
 )
 from argolint.edits import manifest_patch
-from argolint.values import integer, mapping, number_at
+from argolint.values import dig, integer, mapping, number_at
 
+from ..shared.labels import label_selector
 from ._replicas import Pods, pods_of
 from ._selecting import Selecting, are_candidates_known, selected_members, selecting_objects
 from ._surroundings import peer_wants, within_request_limit
@@ -59,7 +60,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     coming = {one.resource.key: one for one in _budgets(app)}
     for budget in app.of_kind("PodDisruptionBudget", "policy"):
         one = coming.get(budget.key)
-        if one is not None and are_candidates_known(app, fleet, one):
+        if one is not None and (_selects_as_workload(app, one) or are_candidates_known(app, fleet, one)):
             if (demand := _demand(app, one)) is not None:
                 yield _foreseen(app, budget, *demand)
         elif budget.mentions('"expectedPods"', "live"):
@@ -76,6 +77,14 @@ def _budgets(app: App) -> Iterator[Selecting]:
             changing = [one.resource, *(app.resource(member.id.key) for member in selected_members(app, one))]
             if any(r is not None and r.status == "OutOfSync" for r in changing):
                 yield one
+
+
+def _selects_as_workload(app: App, one: Selecting) -> bool:
+    """Whether it selects by the labels of the only workload of this application that it selects: no other pods may have these."""
+    found = list(_workloads(app, one))
+    if len(found) != 1 or found[0] is None or app.resource(found[0].key) is None:
+        return False
+    return label_selector(dig(found[0].desired, "spec", "selector")) == one.selector
 
 
 def _demand(app: App, one: Selecting) -> tuple[Pods, tuple[Resource, ...]] | None:

@@ -52,6 +52,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
         yield from unmade.event_wants(app, fleet, resource)
+        if unmade.may_lack(app, resource, nodes):
+            yield Want("manifests")
         if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
             yield from related_wants(Complaint(app, fleet, resource.id, resource.any, ()))
         yield from (Want("events", claim.id, claim.uid) for claim in _unbound_claims(app, resource))

@@ -78,6 +78,7 @@ _NO_CONTROLLER = "no controller takes it"
 _READERS: Mapping[tuple[str, str], Mapping[str, str]] = {
     **{("apps", kind): {"": _NO_POD} for kind in ("Deployment", "StatefulSet", "DaemonSet")},
     **{("batch", kind): {"": _NO_POD} for kind in ("Job", "CronJob")},
+    ("", "PersistentVolumeClaim"): {"StorageClass": "no volume is made for it"},
     ("cert-manager.io", "Certificate"): _NOT_ISSUED,
     **{
         ("rbac.authorization.k8s.io", kind): {"": _NO_RIGHTS, "ServiceAccount": "no pod has these rights by it"}
@@ -102,6 +103,7 @@ _NEEDED = (
     "PersistentVolumeClaim",
     "ServiceAccount",
     "PriorityClass",
+    "StorageClass",
     "IngressClass",
     "GatewayClass",
     "Role",

@@ -23,8 +23,9 @@ from argolint.values.patterns import regex
 from argolint.values.quantities import countable
 
 from .messages import catalogue
+from .operations import whole_sync_command
 from .references import read_keys
-from .unmade import login_facts, silent_maker
+from .unmade import hook_job, login_facts, silent_maker
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -449,8 +450,10 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             awaited = app.operation.awaited if app.operation else None
             waits = awaited is not None and awaited.reason == "healthy state of"
             topic = "missing"
-            facts |= {"unseen": waits and app.evidence.get(Want("manifests")) is None}
+            hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
+            facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
             facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
+            facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}

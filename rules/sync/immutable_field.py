@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 from argolint import (
     GONE,
@@ -36,6 +37,7 @@ from argolint import (
     ResourceId,
     Rule,
     Symptom,
+    Want,
 )
 from argolint.application.applied import not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
@@ -69,6 +71,16 @@ _MAY_CHANGE = regex(r"spec for fields other than (.{1,300}?) are forbidden")
 _NAME = regex(r"'(\w{1,60})'")
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The live objects of refused hooks: the server does not list them among the managed objects."""
+    refused = (f for f in failures_explained_by(app, "immutable-field") if f.id and f.hook)
+    return (Want("live", f.id) for f in islice(refused, _HOOKS))
+
+
+_HOOKS = 5
+"""Most hooks that are read."""
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object: refused by the last sync, or by the next one."""
     refused = failures_explained_by(app, "immutable-field")
@@ -98,12 +110,12 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
 
 
 def _is_immutable_change(resource: Resource, change: Change) -> bool:
-    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content."""
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content and `complete` fields."""
     if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
         return True
     entry = _immutable_fields()[resource.group, resource.kind]
     if change.desired is MISSING or change.live is MISSING:
-        return False
+        return any(fits(field, change.pointer) for field in entry.get("complete", ()))
     return any(fits(field, change.pointer) for field in entry["fields"])
 
 
@@ -358,11 +370,12 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Object | None:
     """The manifest of a hook, empty if only the sync result shows that it is one; None for another object."""
+    live: Object | None = app.evidence.get(Want("live", id_))
     if resource is not None and resource.hook:
-        return resource.desired or resource.live
+        return resource.desired or resource.live or live or {}
     ran = any(row.get("hookType") for row in app.operation.results_of(id_)) if app.operation else False
     rendered = (m.manifest for m in app.derive(members) if m.hook and m.id.key == id_.key)
-    return next(rendered, {}) if ran else None
+    return next(rendered, live or {}) if ran else None
 
 
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
@@ -374,6 +387,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     match str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown"):
         case "hook" if hook is not None:
             yield _hook_policy_fix(id_, hook)
+            return
+        case "hook" if "Replace=true" in sync_options(desired):  # it is meant to be replaced
+            yield from _force_fixes(id_, desired)
+            yield _hook_fix(app, id_, resource)
             return
         case "hook":
             yield _hook_fix(app, id_, resource)
@@ -494,7 +511,7 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             "manifest",
             str(id_),
             Edit("yaml", annotations_yaml(forced)),
-            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off; with ApplyOutOfSyncOnly=true only where it differs"
             + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
             resource=id_,
             effects=("restarts", "deletes"),
@@ -511,4 +528,4 @@ def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)
