@@ -173,12 +173,23 @@ RENDER_FAILED = {
 def test_states_and_tree_are_asked_where_they_may_show_more_than_the_list(
     app: Mapping[str, Any], server: Mapping[str, Any], asked: list[str]
 ) -> None:
+    """Also for `why`, which reads what a snapshot of a check has."""
     project = {"metadata": {"name": "default"}, "spec": server}
-    t = Counting({"about": "x", "apps": [{"name": "a", **app}], "server": {"projects": [project]}})
-    rules = tuple(ChosenRule(r, r.default_options) for r in load_rules().values())
-    lint.examine_shard(t, Plan(rules))
-    states = [path.rpartition("/")[2] for path in t.paths if path.startswith("/api/v1/applications/a/")]
-    assert [stage for stage in states if stage in ("managed-resources", "resource-tree")] == asked
+    data = {"about": "x", "apps": [{"name": "a", **app}], "server": {"projects": [project]}}
+    plan = Plan(tuple(ChosenRule(r, r.default_options) for r in load_rules().values()))
+
+    def checked(t: Counting) -> None:
+        lint.examine_shard(t, plan)
+
+    def read(t: Counting) -> None:
+        fleet, _ = read_fleet(t)
+        read_application(t, fleet.apps[0], fleet, plan, states=True)
+
+    for how in (checked, read):
+        t = Counting(data)
+        how(t)
+        states = [path.rpartition("/")[2] for path in t.paths if path.startswith("/api/v1/applications/a/")]
+        assert [stage for stage in states if stage in ("managed-resources", "resource-tree")] == asked
 
 
 @pytest.mark.parametrize(

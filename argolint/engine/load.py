@@ -123,22 +123,20 @@ def _hidden_list_failure(stage: str) -> Failure:
 
 
 def read_application(
-    t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool, tree: bool = True
+    t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool
 ) -> tuple[App, tuple[Failure, ...]]:
-    """One application with its states and tree, if they are to be read, and the evidence that the rules want; and failures."""
+    """One application with its states, if they are to be read, and the evidence that the rules want; and failures."""
     failures: list[Failure] = []
-    if states:
+    if states and (stages := _BOTH if plan.deep else _telling_answers(app, fleet)):
         with charged("read"):
-            app = _with_states_and_tree(t, app, fleet, failures, _BOTH if tree else (_MANAGED,))
+            app = _with_states_and_tree(t, app, fleet, failures, stages)
     with charged("evidence"):
         read = with_evidence(t, app, fleet, plan, failures)
     return read, guarded_failures(app, tuple(dict.fromkeys(failures)))
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
-    """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway; also if it has nothing to read."""
-    if not (app.desired_known or app.rows or _may_have_more(app, fleet)):
-        return False  # its first render failed
+    """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway."""
     if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
         return True
     if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
@@ -146,11 +144,18 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
     return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
-def needs_tree(app: App, fleet: Fleet) -> bool:
-    """False if the tree can only repeat the list: a Healthy application of objects that make no others and have no health."""
-    if app.health.status != "Healthy" or not app.rows or _may_have_more(app, fleet):
-        return True
-    return any((row.group, row.kind) not in _ALONE or row.hook for row in app.rows)
+def _telling_answers(app: App, fleet: Fleet) -> tuple[str, ...]:
+    """Those of the states and the tree that can show more than the list.
+
+    There is nothing to show of an application whose first render failed. The tree repeats the list for a Healthy application of objects that
+    make no others.
+    """
+    if _may_have_more(app, fleet):
+        return _BOTH
+    if not app.rows:
+        return _BOTH if app.desired_known else ()
+    alone = app.health.status == "Healthy" and all((r.group, r.kind) in _ALONE and not r.hook for r in app.rows)
+    return (_MANAGED,) if alone else _BOTH
 
 
 def _may_have_more(app: App, fleet: Fleet) -> bool:

@@ -20,7 +20,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.guard import guarded_failures, unfinished_failure
 from argolint.engine.inspect import inspect
-from argolint.engine.load import needs_states, needs_tree, read_application
+from argolint.engine.load import needs_states, read_application
 from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError, NotHereError
@@ -150,7 +150,7 @@ def examine_application(t: Transport, app: App, fleet: Fleet, plan: Plan) -> App
     app = replace(app, entry=app.entry.apart(), resources=tuple(app.resources))  # rules look at each object many times
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
-    app, failures = read_application(t, app, fleet, plan, states=states, tree=plan.deep or needs_tree(app, fleet))
+    app, failures = read_application(t, app, fleet, plan, states=states)
     render = renderer(plan, fleet)
     with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)
