@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         IgnoreRule,
         application_rules,
         disputed,
+        locate,
         matches,
         matches_object,
         removed,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _HOME = {
     "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by differing has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
     "diff": "change differences reordered",
-    "ignore": "IgnoreRule application_rules disputed matches matches_object removed server_rules",
+    "ignore": "IgnoreRule application_rules disputed locate matches matches_object removed server_rules",
     "managed_fields": "managers writer writers",
     "scheme": "builtin duration",
 }
@@ -75,6 +76,7 @@ __all__ = [
     "has_sync_option",
     "hidden",
     "last_applied",
+    "locate",
     "managers",
     "matches",
     "matches_object",

@@ -321,6 +321,13 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
     had = {key: value for key, value in live.items() if key != "status"}
     merges = builtin(desired) and rules.merges_lists
     result: Object = _with_kept_values(kept_desired, kept_live, had, ("", "") if merges else None)
+    if (
+        merges
+        and desired.get("kind") == "PodDisruptionBudget"
+        and isinstance(mapping(had, "spec").get("selector"), dict)
+    ):
+        # the schema marks it to be replaced (patchStrategy), so a patch between equal sides has it too (strategicpatch, handleMapDiff)
+        result = {**result, "spec": {**mapping(result, "spec"), "selector": mapping(had, "spec")["selector"]}}
     return _with_git_values(result, desired, kept_desired) if rules.restores_fields else result
 
 

@@ -7,13 +7,14 @@ only with it.
 Why it hurts: Argo CD keeps ignored values by a merge patch, and a merge patch replaces a list as a whole. So every sync sends live's list, syncs
 succeed, and no commit to that list ever arrives. Since Argo CD 2.11, lists of built-in kinds are merged by their keys. Those of custom
 resources, such as a Rollout's containers, are not; since 3.6 they are if the published schema names the keys. Since 3.3.13, 3.4.5 and 3.5 a list
-arrives if the manifest has none of the ignored fields in it.
+arrives if the manifest has none of the ignored fields in it. From 2.11 until then, the selector of a PodDisruptionBudget is kept too, even
+without any entry.
 
 How to fix: write the missing change to the live object once, or remove the path from the ignore entry and let Git own the value.
 
 Example: `.spec.template.spec.containers[].image` of a Rollout is ignored and respected, and a new environment variable never arrives.
 
-Sources: argoproj/argo-cd#23283, #26588, #27480, #17694, #9678; controller/sync.go (normalizeTargetResources, getMergePatch).
+Sources: argoproj/argo-cd#23283, #26588, #27480, #17694, #9678, #18232; controller/sync.go (normalizeTargetResources, getMergePatch).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +50,7 @@ from ._ignored import (
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object."""
     rules = rules_of(app.raw, fleet.settings, fleet.version) if app.changed else None
-    if rules is None or not rules.ignore or not has_sync_option(app.raw, None, RESPECT):
+    if rules is None or not has_sync_option(app.raw, None, RESPECT):
         return
     for resource in app.changed:
         live, desired = resource.live, resource.desired
@@ -57,10 +58,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         ignored = _ignored_pointers(rules, resource)
         lists = {place for pointer in ignored for place in _lists_above(resource, pointer)}
+        if (resource.group, resource.kind) == _REPLACED:
+            lists.add(_SELECTOR)
         in_lists = [c for c in resource.changes if not lists.isdisjoint(at_and_above(c.pointer)) and not c.masked]
         changes = tuple(c for c in in_lists if _is_kept_by_option(app, rules, resource, c)) if in_lists else ()
         if changes:
             yield _finding(app, fleet, resource, changes, lists)
+
+
+_REPLACED, _SELECTOR = ("policy", "PodDisruptionBudget"), "/spec/selector"
+"""The map that Kubernetes' schema marks to be replaced: every strategic merge patch has it, with or without an entry."""
 
 
 def _ignored_pointers(rules: Rules, resource: Resource) -> tuple[str, ...]:
@@ -97,23 +104,28 @@ def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Chang
     place = next((p for p in places if all(below(c.pointer, p) for c in changes)), places[-1])
     guilty = tuple(_guilty_paths(app, own_entries(app), resource, place))
     of_server = tuple(_guilty_paths(app, server_entries(app, fleet), resource, place))
+    kept = "map" if place == _SELECTOR else "list"
+    if kept == "map":
+        by_entry: tuple[str, ...] = ("Kubernetes marks that map to be replaced (patchStrategy), so each patch has it",)
+    else:
+        by_entry = ("an ignore entry takes a field of that list out by its field manager",)
     return finding(
         app,
         resource,
         tuple(changes),
-        f"No sync brings {pointers_text(changes)} to {resource.id}: {RESPECT} keeps the whole live list at {place}.",
+        f"No sync brings {pointers_text(changes)} to {resource.id}: {RESPECT} keeps the whole live {kept} at {place}.",
         evidence=(
             *(f"{entry.origin} of the Application ignores {path} in that list" for path, entry in guilty),
             *(
                 f"{settings_key(entry.group, entry.kind)} of argocd-cm ignores {path} in that list"
                 for path, entry in of_server
             ),
-            *(() if guilty or of_server else ("an ignore entry takes a field of that list out by its field manager",)),
+            *(() if guilty or of_server else by_entry),
             "replayed: a sync leaves the difference with the option, and ends it without",
         ),
         confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
         fixes=(
-            _write_command_fix(resource, changes),
+            _write_command_fix(resource, changes, kept),
             _removal_fix(app, fleet, guilty, of_server),
             _upgrade_fix(app, fleet, resource, changes),
         ),
@@ -150,7 +162,7 @@ _MOST = 20
 """Most differences in one command."""
 
 
-def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | None:
+def _write_command_fix(resource: Resource, changes: Sequence[Change], kept: str) -> Fix | None:
     """A command that writes the change to the live object: Argo CD then finds both sides equal."""
     if len(changes) > _MOST or any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
         return None
@@ -170,7 +182,7 @@ def _write_command_fix(resource: Resource, changes: Sequence[Change]) -> Fix | N
         "live",
         str(resource.id),
         Edit("command", patch_command(resource.id, operations)),
-        "the next change of this list needs it again",
+        f"the next change of this {kept} needs it again",
         plays=Edit("json-patch", operations),
     )
 

@@ -3,7 +3,8 @@
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that a person uses: kubectl, k9s, Lens, a dashboard, Argo
 CD's own UI, helm, an infrastructure-as-code run, a script. The finding has the tool, the time and both values. Fields from operators and other
 controllers are not reported. Also an object that something other than Argo CD applied after the last sync: that apply lacks the tracking label
-or annotation which each of Argo CD's own has.
+or annotation which each of Argo CD's own has. As a remark (info, `not-shown`), also what someone added with such a tool in a
+place that Git does not name: Argo CD shows no difference there. In a fleet of up to 200 applications, all are read for it.
 
 Why it hurts: a hotfix that exists only in the cluster is lost at the next sync, and Git does not show the running state.
 
@@ -11,7 +12,8 @@ How to fix: commit the live value if it is right; sync if it is not. Self-heal u
 
 Example: `image` changed with `kubectl edit` at night.
 
-Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management; k8s.io/kubectl pkg/cmd (field managers).
+Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management; k8s.io/kubectl pkg/cmd (field managers);
+argoproj/argo-cd#16771, #16092, #4537 (what Git lacks is no difference).
 """
 
 from collections import Counter
@@ -24,9 +26,11 @@ from argolint.comparison import TRACKING_ID, has_sync_option, managers
 from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
+from ..shared.triage import worth_reading
 from ._edits import removal_fix, source_place, write_live_fix
 from ._fields import finding, own_changes, pointers_text
 from ._grammar import is_hollow
+from ._unshown import NOT_SHOWN, unshown_edits, unshown_finding
 from ._writers import is_sort, known_writer
 
 
@@ -44,6 +48,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
         if not edits and _is_applied_elsewhere(app, fleet, resource):
             yield _applied_elsewhere_finding(app, resource)
+    for resource in app.stated:
+        if not adopts(app, resource):
+            for writer, added in unshown_edits(app, fleet, resource):
+                yield unshown_finding(app, resource, writer, added)
 
 
 def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
@@ -194,4 +202,6 @@ def _edit_by_person(resource: Resource, change: Change) -> Change | None:
     return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
 
 
-RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.WRITER)
+RULE = Rule(
+    **Rule.page(__name__), severity="warning", check=check, causes=(NOT_SHOWN,), reads=worth_reading, rank=Rank.WRITER
+)
