@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.edits import application_place, sync_option
 from argolint.edits.advice import advice
-from argolint.model import Object, ResourceId, Want
+from argolint.model import Json, Object, ResourceId, Want
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects, own_objects
 from argolint.relations.references import references
-from argolint.sequence.order import PHASES, Place, hook_phases
-from argolint.values import dig, leaves, maps, text_at
+from argolint.sequence.order import PHASES, Place, holds_others, hook_phases
+from argolint.values import dig, items, leaves, maps, text_at
 from argolint.values.kubernetes import api_of, data_keys, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -99,6 +100,8 @@ def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str, p
         "wave": str(own.wave),
         "later": str(known.place.wave),
         "weight": str(own.wave - 1),
+        "holds_others": holds_others(known.id.kind),
+        **_of_own_namespace(complaint.app, known.id),
     }
     topic = "comes-later/phase" if before else "comes-later/wave"
     return Explained(
@@ -109,6 +112,18 @@ def _explained(complaint: Complaint, known: KnownObject, own: Place, why: str, p
         evidence=(f"{known.id}: {why}; {'it is' if part else 'it is missing, and is'} applied {when}",),
         fixes=advice(__package__, topic, facts, complaint.id),
     )
+
+
+def _of_own_namespace(app: App, id_: ResourceId) -> Mapping[str, Json]:
+    """The facts on the destination's namespace, which Argo CD makes before all hooks unless the application has a manifest of it (autoCreateNamespace)."""
+    own = id_.kind == "Namespace" and id_.name == app.destination_namespace
+    made = "CreateNamespace=true" in items(app.spec, "syncPolicy", "syncOptions")
+    return {
+        "place": application_place(app),
+        "creation": sync_option(app, "CreateNamespace=true") if own and not made else [],
+        "in_the_way": own and made,
+        "or_run": "Or run" if own else "Run",
+    }
 
 
 _NO_NAMESPACE = regex(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')

@@ -39,6 +39,11 @@ def hook_phases(manifest: Object | None) -> frozenset[str]:
     return frozenset(own) or frozenset(_OF_HELM[word] for word in helm if word in _OF_HELM)
 
 
+def holds_others(kind: str) -> bool:
+    """Whether an object of the kind takes others or data with it when it is deleted, as a hook is before each of its runs."""
+    return kind in ("Namespace", "CustomResourceDefinition", "PersistentVolumeClaim", "PersistentVolume")
+
+
 def is_hook(manifest: Object | None) -> bool:
     """True for an object that no sync applies as an ordinary one, even if its annotation has no valid phase."""
     annotations = annotations_of(manifest)

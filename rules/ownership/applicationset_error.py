@@ -1,7 +1,8 @@
 """An ApplicationSet that fails
 
 What it finds: an ApplicationSet whose status reports an error (`ErrorOccurred`), or whose generators gave no parameters (`ParametersGenerated`
-False). The rule `appset-duplicate-application` reports names that are generated twice.
+False). Also a directory of a Git generator that no path can match, such as one with a slash in front, of which the status says nothing. The
+rule `appset-duplicate-application` reports names that are generated twice.
 
 Why it hurts: no new Application is created. The existing ones keep the spec of the last successful run, and each of them may look fine.
 
@@ -22,14 +23,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, ResourceKey, Rule, Symptom
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
+from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import dig, maps, same_repository, sh, text_at
+from argolint.values import dig, enumerated, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
+from ._dead_paths import dead_paths
 from ._lacking import lack_of
 
 _CAUSES = {
@@ -62,6 +65,42 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each set; reported by the first Application that it made, else by the fleet's first."""
     for raw, condition in fleet.derive(_failures_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
+    for raw in fleet.derive(_dead_by_application).get(app.ref, ()):
+        yield _dead_finding(app, fleet, raw)
+
+
+def _dead_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[Object]]:
+    found: dict[AppRef, list[Object]] = {}
+    for raw in fleet.application_sets:
+        if (reporter := _reporter(fleet, raw)) is not None and next(dead_paths(raw), None):
+            found.setdefault(reporter, []).append(raw)
+    return found
+
+
+def _dead_finding(app: App, fleet: Fleet, raw: Object) -> Finding:
+    """Of directories that include nothing, or else of those that exclude nothing; the fix is of both, as they go together."""
+    name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
+    made, dead = owned_applications(fleet, raw), tuple(dead_paths(raw))
+    including = [d for d in dead if not d.excludes]
+    shown = including or dead
+    facts = {
+        "set": f"ApplicationSet {namespace}/{name}",
+        "clean": excerpt(shown[0].clean, 120),
+        "places": "\n".join(f"{d.pointer}: {d.clean or '*'}" for d in dead[:10]),
+        "deletes": bool(made) and any(d.excludes for d in dead),
+    }
+    paths = enumerated([f'"{excerpt(d.path, 80) or d.path}"' for d in shown])
+    does = "generates no Application" if including else "excludes nothing"
+    reason = "Argo CD knows directories by their plain path below the root, such as apps/a"
+    id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
+    return Finding(
+        message=f"ApplicationSet {namespace}/{name} {does} by {paths}: {reason}.",
+        at=Location(app.ref, id_, shown[0].pointer),
+        severity="error" if including and not made else "warning",
+        cause="generator",
+        evidence=(f"Applications of the set: {len(made)}",),
+        fixes=advice(__package__, "applicationset-error/dead-path", facts),
+    )
 
 
 def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
@@ -70,12 +109,15 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
         condition = _failed_condition(raw)
         if condition is None:
             continue
-        reporter = next(
-            (app.ref for app in (*owned_applications(fleet, raw), *_managers(fleet, raw), *fleet.apps[:1])), None
-        )
-        if reporter is not None:
+        if (reporter := _reporter(fleet, raw)) is not None:
             found.setdefault(reporter, []).append((raw, condition))
     return found
+
+
+def _reporter(fleet: Fleet, raw: Object) -> AppRef | None:
+    """The first Application that the set made, or else that renders it, or else of the fleet."""
+    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *fleet.apps[:1])
+    return candidates[0].ref if candidates else None
 
 
 def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
+from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, owner_references, parse_version, text_at
 from argolint.values.patterns import regex
 
-from ._application_sets import NAMED_TWICE, OWNED_TWICE
+from ._application_sets import NAMED_TWICE, OWNED_TWICE, innermost_generators
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,20 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> tuple[Fix, ...]:
         return advice(__package__, "appset-duplicate/go-template", facts)
     if twice := _equal_elements(raw):
         return advice(__package__, "appset-duplicate/equal-elements", {**facts, "kept": twice[0], "removed": twice[1]})
-    return advice(__package__, "appset-duplicate/name", {**facts, "part": _distinct_parameter(raw, name, go=go)})
+    by_name = advice(__package__, "appset-duplicate/name", {**facts, "part": _distinct_parameter(raw, name, go=go)})
+    paths = () if "path" in name else _several_paths(raw)
+    one = {**facts, "first": excerpt(paths[0], 60), "paths": "\n".join(paths)} if paths else None
+    return (*(advice(__package__, "appset-duplicate/one-path", one) if one else ()), *by_name)
+
+
+def _several_paths(raw: Object) -> Sequence[str]:
+    """The paths of the first Git generator that includes several, each of one file or directory; also below matrix and merge."""
+    for _, generator in innermost_generators(raw):
+        for key in ("files", "directories"):
+            paths = [text_at(e, "path") for e in maps(generator, "git", key) if e.get("exclude") is not True]
+            if len(paths) > 1 and not any(set("*?[") & set(path) for path in paths):
+                return paths
+    return ()
 
 
 def _equal_elements(raw: Object) -> tuple[int, int] | None:

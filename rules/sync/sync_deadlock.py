@@ -46,7 +46,7 @@ from argolint.relations.blocked import (
 )
 from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
-from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
+from argolint.sequence.order import PHASES, SYNC, Place, delete_policies, holds_others
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
 
@@ -214,6 +214,7 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         "later": str(later.place.wave),
         "weight": str(waiting.place.wave - 1),
         "next": str(later.place.wave + 1),
+        "holds_others": holds_others(later.id.kind),
     }
     early = min(p.waiting.place for p in pairs)
     if later.place.phase != waiting.place.phase:
