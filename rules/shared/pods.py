@@ -25,7 +25,7 @@ from argolint.values.quantities import countable
 from .messages import catalogue
 from .operations import whole_sync_command
 from .references import read_keys
-from .unmade import hook_job, login_facts, silent_maker
+from .unmade import hook_job, login_facts, policy_facts, silent_maker
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -439,6 +439,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
             facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
             facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
+            facts |= policy_facts(app, fleet, facts["missing_kind"], absent[2])
             facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
     elif keyless:
         topic = "missing-key"
