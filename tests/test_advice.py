@@ -223,7 +223,9 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    made = {"maker", "command", "there", "app"}  # of what makes a Secret
+    made = {"maker", "command", "there", "app", "policy", "copier", "copier_command"}  # of what makes a Secret
+    made |= {"auth", "role", "mount", "account", "account_ns", "audiences"}  # of the login that Vault refuses it
+    made |= {"keys", "certificate"}  # of what the pods read of it
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
     assert (

@@ -416,7 +416,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     keyless = NO_KEY.search(trouble.text)
     topic, said = _topic(trouble)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
-    facts |= {"what": "", "elsewhere": "", **said}
+    facts |= said
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
         if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
@@ -556,6 +556,8 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "labels": [f"{k}={v}" for k, v in sorted(selector.items())] if isinstance(selector, dict) else [],
         "tolerations": dump([{"tolerations": tolerations}]).rstrip() if tolerations else "",
         "away": away,
+        "what": "",
+        "elsewhere": "",
     }
 
 
