@@ -42,6 +42,7 @@ from argolint.values.kubernetes import SYNC_WAVE, reads
 
 from ..shared.age import Patience
 from ..shared.operations import sync_again_command
+from ._uncounted import uncounted
 from ._waiting import event_wants, overdue_resources, waiting_evidence, waiting_time
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -62,7 +63,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         elif app.is_awaiting(claim.id) and claim.hook and _binds_at_first_consumer(app, claim):
             yield _hook_claim_finding(app, claim)
         elif _binds_at_first_consumer(app, claim) and all(_is_stopped(c) for c in consumers):
-            yield _unused_claim_finding(app, claim, consumers)
+            yield _unused_claim_finding(app, fleet, claim, consumers)
 
 
 def _pending_claims(app: App, options: Patience) -> Iterator[Resource]:
@@ -143,7 +144,7 @@ def _wave_operations(claim: Resource, wanted_wave: int) -> list[Json]:
     return list(set_field(claim.desired, _POINTER, str(wanted_wave)))
 
 
-def _unused_claim_finding(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
+def _unused_claim_finding(app: App, fleet: Fleet, claim: Resource, consumers: list[Resource]) -> Finding:
     why = f"{consumers[0].kind} {consumers[0].name} runs no pod" if consumers else "nothing in the application uses it"
     return Finding(
         message=f"{claim.id} waits for its first consumer, but {why}, so application {app.ref} stays Progressing.",
@@ -161,6 +162,7 @@ def _unused_claim_finding(app: App, claim: Resource, consumers: list[Resource]) 
                     f"delete {claim.id} from Git, or let its consumer run a pod: its replicas, or spec.suspend of a CronJob",
                 ),
             ),
+            *uncounted(fleet, claim, "no pod uses it"),
         ),
         explains=(Symptom.health(claim.id),),
     )

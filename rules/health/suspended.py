@@ -22,12 +22,13 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Res
 from argolint.edits import manifest_patch, removals
 from argolint.messages import telling
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, get, maps, number_at, parse_time, parse_version, sh, split_pointer, text_at
+from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ._meaning import stopped_by_fault
+from ._uncounted import uncounted
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -157,7 +158,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, switch: Object) -> Find
         evidence=(f"health {resource.health.status or 'not checked'} {excerpt(resource.health.message)}".rstrip(),),
         fixes=()
         if after
-        else (*_fixes(app, resource, pointer, in_git=in_git), *(_uncounted(fleet, resource) if misread else ())),
+        else (
+            *_fixes(app, resource, pointer, in_git=in_git),
+            *(uncounted(fleet, resource, "it is stopped") if misread else ()),
+        ),
         explains=(Symptom.health(resource.id),) if halted else (),
     )
 
@@ -205,18 +209,6 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
             "live",
             str(resource.id),
             Edit("command", run if known else f"argocd app actions list {sh(app.ref)} {flags}"),
-        )
-
-
-def _uncounted(fleet: Fleet, resource: Resource) -> Iterator[Fix]:
-    """The way to leave it stopped; Argo CD reads the annotation from 2.14 on."""
-    if (parse_version(fleet.version) or (99,)) >= (2, 14):
-        yield Fix(
-            "Or keep it out of the application's health as long as it is stopped",
-            "manifest",
-            str(resource.id),
-            Edit("yaml", 'metadata:\n  annotations:\n    argocd.argoproj.io/ignore-healthcheck: "true"'),
-            caveat="a sync with later waves waits for it all the same; a health check of your own ends that",
         )
 
 

@@ -25,7 +25,7 @@ from argolint.values.quantities import countable
 from .messages import catalogue
 from .operations import whole_sync_command
 from .references import read_keys
-from .unmade import hook_job, login_facts, silent_maker
+from .unmade import hook_job, login_facts, policy_facts, silent_maker
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -430,7 +430,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     keyless = NO_KEY.search(trouble.text)
     topic, said = _topic(trouble)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
-    facts |= {"what": "", "elsewhere": "", **said}
+    facts |= said
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
         if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
@@ -453,6 +453,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
             facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
             facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
+            facts |= policy_facts(app, fleet, facts["missing_kind"], absent[2])
             facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
     elif keyless:
         topic = "missing-key"
@@ -569,6 +570,8 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "labels": [f"{k}={v}" for k, v in sorted(selector.items())] if isinstance(selector, dict) else [],
         "tolerations": dump([{"tolerations": tolerations}]).rstrip() if tolerations else "",
         "away": away,
+        "what": "",
+        "elsewhere": "",
     }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Fleet, Json, Node, Object, Resource, Want
+from argolint import App, Fleet, Json, Node, Object, Resource, ResourceId, Want
+from argolint.edits.advice import Shell
 from argolint.relations.makers import maker_of
 from argolint.relations.polarity import reports_fault
 from argolint.sequence.order import hook_phases
 from argolint.values import enumerated, items, mapping, maps, text_at
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 _LOGIN = regex(r"/login\b.{0,200}\bCode: 40[03]\b", re.DOTALL)
@@ -92,6 +93,37 @@ def _passes(job: Object, kind: str, name: str, word: re.Pattern[str]) -> bool:
         )
     ]
     return any(word.search(text) for text in given) or _BY_PROGRAM.get(name) in given
+
+
+_KYVERNO = (("kyverno.io", "ClusterPolicy"), ("kyverno.io", "Policy"))
+_COPIES = regex(r"sync|copy|clon|generat|replicat|distribut|secret|share|add")
+
+
+def policy_facts(app: App, fleet: Fleet, kind: str, name: str) -> dict[str, Json]:
+    """The policy of Kyverno that makes the object only in namespaces to come, and one elsewhere whose name has the object's name in it."""
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])")
+    own = (p for of in _KYVERNO for p in app.of_kind(of[1], of[0]) if _makes_later(p, kind, name))
+    named = (
+        ResourceId(*key[1:], "", key.cluster)
+        for of in _KYVERNO
+        for key in fleet.of_kind(app.cluster, *of)
+        if word.search(key.name) and _COPIES.search(key.name) and fleet.owners(key)
+    )
+    policy, copier = next((p.id for p in own), None), next(named, None)
+    return {
+        "policy": str(policy or ""),
+        "copier": str(copier or ""),
+        "copier_command": Shell(kubectl_name(copier)) if copier else "",
+    }
+
+
+def _makes_later(policy: Resource, kind: str, name: str) -> bool:
+    spec = mapping(policy.any, "spec")
+    makes = [mapping(rule, "generate") for rule in maps(spec, "rules")]
+    return spec.get("generateExisting") is not True and any(
+        (text_at(each, "kind").lower(), each.get("name")) == (kind, name) and each.get("generateExisting") is not True
+        for each in makes
+    )
 
 
 def silent_maker(app: App, fleet: Fleet, namespace: str, secret: str) -> Resource | None:
