@@ -715,6 +715,16 @@ FAULTY = {
         (("unknown-option", "warning", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
         base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
     ),
+    "an ExternalSecret that comes to write the Secret of another one": Case(
+        {"cart/es.yaml": [external_secret("f", IN_MAIN, target={"name": "e"})]},
+        (("external-secret-duplicate-target", "error", "cart", "/spec/target/name"),),
+        base={
+            "admin/store.yaml": [STORE],
+            "web/es.yaml": [external_secret("e", IN_MAIN)],
+            "cart/es.yaml": [external_secret("f", IN_MAIN)],
+        },
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY, "ExternalSecret/f": READY},
+    ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
         (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
