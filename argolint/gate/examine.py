@@ -98,7 +98,7 @@ def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan)
     return _PeerResult(*results, tuple(gathered), (loaded, later))
 
 
-def _claims_anew(change: Delta) -> bool:
+def _has_other_claims(change: Delta) -> bool:
     """Whether objects come or go, or one writes another Secret than before."""
     return bool(change.added or change.removed) or any(
         key.kind == "ExternalSecret" and any(overlap(pointer, "/spec/target") for pointer in edit.pointers)
@@ -111,7 +111,7 @@ def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) 
 
     Also those that share objects with an application of another Argo CD.
     """
-    clusters = {app.cluster for j in judged if _claims_anew(j.delta) and (app := j.before or j.after)}
+    clusters = {app.cluster for j in judged if _has_other_claims(j.delta) and (app := j.before or j.after)}
     refs = {j.ref for j in judged}
     return (a for a in fleet.apps if (a.cluster in clusters or a.ref in shared) and a.ref not in refs)
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch, set_field
 from argolint.redaction import excerpt
-from argolint.values import dig, join_pointer, maps, text_at
+from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, images
 
@@ -167,7 +167,9 @@ def _keep_fix(old: Resource, new: Resource) -> Fix:
 
 def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
     """Claims that are copies of the old ones: the StatefulSet takes those that are there."""
-    specs = {name: template.get("spec") for name, template in _templates(new.desired)} or {"": dig(new.desired, "spec")}
+    specs = {name: mapping(template, "spec") for name, template in _templates(new.desired)} or {
+        "": mapping(new.desired, "spec")
+    }
     made = [
         {
             "apiVersion": "v1",
