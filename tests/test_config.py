@@ -47,7 +47,7 @@ def test_a_good_file_is_read_whole() -> None:
     ("text", "told"),
     [
         ("fail_on: error", "x.yaml:1: unknown key 'fail_on'; did you mean 'fail-on'?"),
-        ("select: drift", "x.yaml:1: select: Expected `array`, got `str`"),
+        ("select: drift", "x.yaml:1: select: a list is expected, not text"),
         (
             "select: [drift]\nrules:\n  a:\n    severty: info",
             "x.yaml:4: unknown key 'severty'; did you mean 'severity'?",
@@ -65,7 +65,7 @@ def test_a_good_file_is_read_whole() -> None:
         ("fail-on: loud", "x.yaml:1: fail-on: Invalid enum value 'loud'"),
         ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' occurs twice (first on line 1)"),
         ("rules:\n\tx: y", "x.yaml:2: found character '\\t' that cannot start any token | indent with spaces"),
-        ("- a\n- b", "x.yaml:1: the file: Expected `object`, got `array`"),
+        ("- a\n- b", "x.yaml:1: the file: a mapping is expected, not a list"),
         (
             "rules:\n  live-edit: {severity: info}\n  job-ttl: {severity: bad}",
             "x.yaml:3: rules.job-ttl.severity: Invalid enum value 'bad' | one of error, warning, info",
@@ -111,10 +111,26 @@ def test_the_schema_accepts_what_the_reader_accepts_and_refuses_a_typo() -> None
 
 def test_an_unknown_rule_or_option_or_plugin_stops_the_run(tmp_path: Path) -> None:
     for text, told in (
-        ("rules: {unexplained-drft: {}}", "there is no rule 'unexplained-drft'; did you mean 'unexplained-drift'?"),
-        ("rules: {unexplained-drift: {options: {loud: true}}}", "rule unexplained-drift has no option 'loud'"),
-        ("require-plugins: [team-rules]", "required plugin team-rules is not installed"),
-        ("select: [drif]", "'drif' is no rule, family or severity; did you mean 'drift'?"),
+        (
+            "rules:\n  unexplained-drft: {}",
+            ":2: rules: there is no rule 'unexplained-drft'; did you mean 'unexplained-drift'?",
+        ),
+        (
+            "rules:\n  unexplained-drift:\n    options:\n      loud: 1",
+            ":4: rule unexplained-drift has no option 'loud'",
+        ),
+        (
+            "rules:\n  self-heal-loop:\n    options:\n      recent-minutes: 9\n      attempts: five",
+            ":5: rule self-heal-loop: attempts: a whole number is expected, not text",
+        ),
+        (
+            "rules:\n  self-heal-loop:\n    options:\n      recent-minutes: soon",
+            ":4: rule self-heal-loop: recent-minutes: a whole number is expected, not text",
+        ),
+        ("require-plugins:\n- team-rules", ":2: required plugin team-rules is not installed"),
+        ("select:\n- sync\n- drif", ":3: 'drif' is no rule, family or severity; did you mean 'drift'?"),
+        ("deselect:\n- [drif]", ":2: deselect.0: text is expected, not a list"),
+        ("output: [jsn]", ".argolint.yaml: output jsn: there is no format 'jsn'"),
     ):
         (tmp_path / ".argolint.yaml").write_text(text)
         ran = run_argolint("config", cwd=tmp_path)

@@ -111,8 +111,8 @@ def test_the_users_own_settings_name_the_server_when_nothing_else_does(tmp_path:
     ("text", "told"),
     [
         ("server: a\nselect: [drift]\n", ":2: unknown key 'select'"),
-        ("argocd-context: [a]\n", ":1: argocd-context: Expected `str`, got `array`"),
-        ("- a\n", ":1: the file: Expected `object`, got `array`"),
+        ("argocd-context: [a]\n", ":1: argocd-context: text is expected, not a list"),
+        ("- a\n", ":1: the file: a mapping is expected, not a list"),
         ("server: [\n", ": expected the node content"),
     ],
 )

@@ -636,10 +636,10 @@ EU = "{name: eu, server: cd-eu.example.com}"
             ":2: unknown key 'auth-token-fiel'; did you mean 'auth-token-file'?",
         ),
         ("- {name: eu, server: a, limits: {wokers: 1}}", ":2: unknown key 'wokers'; did you mean 'workers'?"),
-        ("- name: eu\n  server: a\n- name: 1\n  server: b", ":4: servers.1.name: Expected `str`, got `int`"),
+        ("- name: eu\n  server: a\n- name: 1\n  server: b", ":4: servers.1.name: text is expected, not a whole number"),
         (
             "- name: eu\n  server: a\n  clusters:\n    in-cluster: 1",
-            ":5: servers.0.clusters.in-cluster: Expected `str`, got `int`",
+            ":5: servers.0.clusters.in-cluster: text is expected, not a whole number",
         ),
         ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
         ("- {name: eu, server: a, headers: {'X:': b}}", ":2: eu: 'X:' is no header's name"),
@@ -653,11 +653,14 @@ EU = "{name: eu, server: cd-eu.example.com}"
             ":2: eu: what headers-env holds is no name of a variable",
         ),
         ("- {name: eu, server: a, auth-token-env: secret-value}", ":2: eu: what auth-token-env holds is no name of a"),
-        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: servers.0.limits.workers: Expected `int` >= 1"),
+        (
+            "- {name: eu, server: a, limits: {workers: 0}}",
+            ":2: servers.0.limits.workers: a whole number >= 1 is expected",
+        ),
         ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
         ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),
         (" []", " names 0 servers"),
-        (" {a: 1}", ":1: servers: Expected `array`, got `object`"),
+        (" {a: 1}", ":1: servers: a list is expected, not a mapping"),
     ],
 )
 def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
@@ -744,10 +747,10 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
         (own / "config.yaml").write_text("limits:\n  workers: many\n")
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
         assert ran.code == 2
-        assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.err
+        assert "config.yaml:2: limits.workers: a whole number is expected, not text" in ran.err
         ran = run_here("config", env=environ, cwd=tmp_path)
     assert ran.code == 0
-    assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.out
+    assert "config.yaml:2: limits.workers: a whole number is expected, not text" in ran.out
 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:

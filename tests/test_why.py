@@ -216,6 +216,17 @@ def test_the_command_names_the_other_application_of_a_shared_object() -> None:
     assert "involved  argocd/tracking-ingest" in run.stdout
 
 
+@pytest.mark.parametrize("target", [(), ("cm/tracking-common",), ("cm/tracking-common", "/data/AIS_WINDOW")])
+def test_the_command_shows_a_shared_object_where_argo_cd_shows_nothing(target: tuple[str, ...]) -> None:
+    path = recording("harbourline/3-after-commits")
+    run = CliRunner().invoke(cli, ["why", "tracking-ingest", *target, "--snapshot", str(path)], standalone_mode=False)
+    text = " ".join(run.stdout.split())
+    assert text.count("shared-resource/different-content") == 1
+    assert text.count("fix: Keep ConfigMap tracking/tracking-common") == 1  # two findings share it
+    assert "tracking-ingest and application argocd/tracking-normalizer keep undoing" in text
+    assert "tracking-normalizer and application argocd/tracking-ingest keep undoing" not in text  # its other half
+
+
 def test_the_command_refuses_an_unknown_application(tmp_path: Path) -> None:
     path = recording("harbourline/3-after-commits")
     run = CliRunner().invoke(cli, ["why", "no-such-app", "--snapshot", str(path)], standalone_mode=False)

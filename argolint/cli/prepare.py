@@ -7,13 +7,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from argolint.cli.given import CommandOptions
 from argolint.cli.knowledge import take_settings
-from argolint.cli.selection import Selection, chosen, parse_shard
+from argolint.cli.selection import Selection, check_words, chosen, parse_shard
 from argolint.engine import config, trusted
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.trusted import Trusted
@@ -22,10 +23,11 @@ from argolint.host.temporary import temporary_folder
 from argolint.reports import formats
 from argolint.server.limits import NONE, Limits, Pacing
 from argolint.server.user import read_settings
-from argolint.sources import helm
 from argolint.sources.checkout import Checkout, open_checkouts
-from argolint.sources.local_renders import LocalRenders
 from argolint.suppression import suppress
+
+if TYPE_CHECKING:
+    from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ def prepare(
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
+    check_words(known, wanted.select, lambda n: f"{loaded.place('select', n)}: ")
+    check_words(known, wanted.deselect, lambda n: f"{loaded.place('deselect', n)}: ")
     shown = chosen(
         known,
         opts.select or wanted.select,
@@ -77,7 +81,7 @@ def prepare(
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())
-        rules.append(ChosenRule(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+        rules.append(ChosenRule(rule, config.rule_options(rule, loaded), own.severity))
     selection = Selection(tuple(names), opts.projects, opts.selector, opts.app_namespace, opts.cluster, opts.repo)
     suppressions = suppress.Suppressions(
         loaded.entries,
@@ -119,6 +123,8 @@ def _checkouts(opts: CommandOptions) -> tuple[Checkout, ...]:
     if opts.helm_render:
         if not opts.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+        from argolint.sources import helm
+
         helm.find(*map(Path, opts.checkouts))
     return open_checkouts(opts.checkouts, "--checkout")
 
@@ -127,6 +133,9 @@ def local_renders(opts: CommandOptions, checkouts: tuple[Checkout, ...]) -> Loca
     """The local rendering of --helm-render. Its folder lives as long as the command."""
     if not opts.helm_render:
         return None
+    from argolint.sources import helm
+    from argolint.sources.local_renders import LocalRenders
+
     return LocalRenders(
         helm.find(*(c.root for c in checkouts)),
         checkouts,

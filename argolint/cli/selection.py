@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -14,6 +14,7 @@ from argolint.model import SEVERITIES, AppRef
 from argolint.model.selection import FindingFilter
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
+from argolint.values.strict_yaml import nearest
 
 
 def chosen(
@@ -25,19 +26,25 @@ def chosen(
     pedantic: bool = False,
 ) -> FindingFilter:
     """The filter from --select, --ignore, --min-severity and --pedantic. UsageError for a word that is no rule, family or severity."""
+    select, ignore = tuple(select), tuple(ignore)
+    check_words(rules, (*select, *ignore))
     wanted, unwanted = _words(select), _words(ignore)
-    families = {r.family for r in rules.values()}
-    for word in (*wanted, *unwanted):
-        if word not in rules and word not in families and word not in SEVERITIES:
-            import difflib
-
-            close = difflib.get_close_matches(word, [*rules, *families, *SEVERITIES], 1)
-            raise UsageError(
-                f"{word!r} is no rule, family or severity" + (f"; did you mean {close[0]!r}?" if close else ""),
-                "`argolint rules` lists them",
-            )
     unasked = sorted(r.id for r in rules.values() if r.pedantic and not pedantic and r.id not in wanted)
     return FindingFilter(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
+
+
+def check_words(
+    rules: Mapping[str, Rule], groups: Sequence[str], place: Callable[[int], str] = lambda number: ""
+) -> None:
+    """UsageError for a word that is no rule, family or severity; `place` says before it where a group of words is written."""
+    known = [*rules, *{r.family for r in rules.values()}, *SEVERITIES]
+    for number, group in enumerate(groups):
+        for word in _words((group,)):
+            if word not in known:
+                raise UsageError(
+                    f"{place(number)}{word!r} is no rule, family or severity{nearest(word, known)}",
+                    "`argolint rules` lists them",
+                )
 
 
 def _words(groups: Iterable[str]) -> tuple[str, ...]:

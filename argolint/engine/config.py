@@ -88,11 +88,16 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration and its file, with the lines of its ignore entries."""
+    """A configuration and its file, with the lines of its values."""
 
     config: Config
     file: Path | None = None
     entries: tuple[Entry, ...] = ()
+    lines: Mapping[strict_yaml.Path, int] = dataclasses.field(default_factory=dict, compare=False)
+
+    def place(self, *path: str | int) -> str:
+        """File and line of the value at the path, else of the nearest value around it."""
+        return f"{self.file}:{strict_yaml.Document(None, self.lines).line(path)}"
 
 
 LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json", ".argolint.toml")
@@ -147,7 +152,7 @@ def parse(text: str, path: Path) -> Loaded:
                 f"{entry.place}: ignore entry for {entry.ignore.rule} has an empty reason",
                 "say why, for the next reader",
             )
-    return Loaded(config, path, entries)
+    return Loaded(config, path, entries, document.lines)
 
 
 def schema() -> dict[str, Any]:
@@ -165,11 +170,13 @@ def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str
     """UsageError for a rule that does not exist, or a required plugin that is not installed."""
     missing = sorted(set(loaded.config.require_plugins) - set(plugins))
     if missing:
-        raise UsageError(f"{loaded.file}: required plugin {missing[0]} is not installed", f"pip install {missing[0]}")
+        place = loaded.place("require-plugins", loaded.config.require_plugins.index(missing[0]))
+        raise UsageError(f"{place}: required plugin {missing[0]} is not installed", f"pip install {missing[0]}")
     for name in loaded.config.rules:
         if name not in rules:
             raise UsageError(
-                f"{loaded.file}: rules: there is no rule {name!r}{nearest(name, rules)}", "`argolint rules` lists them"
+                f"{loaded.place('rules', name)}: rules: there is no rule {name!r}{nearest(name, rules)}",
+                "`argolint rules` lists them",
             )
     for placed in loaded.entries:
         entry, line = placed.ignore, placed.line
@@ -180,19 +187,26 @@ def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str
             )
 
 
-def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
-    """The rule's options with the given ones; UsageError for an unknown name or a wrong type."""
-    names = [f.name for f in dataclasses.fields(rule.options)]
+def rule_options(rule: Rule, loaded: Loaded) -> Any:
+    """The rule's options with those of the configuration; UsageError for an unknown name or a wrong type."""
+    given = loaded.config.rules.get(rule.id, RuleSettings()).options
+    where = ("rules", rule.id, "options")
+    names = {f.name: "" for f in dataclasses.fields(rule.options)}
     for name in given:
-        if name.replace("-", "_") not in names:
+        if (field := name.replace("-", "_")) not in names:
             known = f"its options: {', '.join(names)}" if names else "it has none"
-            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{nearest(name, names)}", known)
+            place = loaded.place(*where, name)
+            raise UsageError(f"{place}: rule {rule.id} has no option {name!r}{nearest(name, names)}", known)
+        names[field] = name
+    values = {name.replace("-", "_"): value for name, value in given.items()}
     try:
-        return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
+        return converted(values, rule.options)
     except msgspec.ValidationError as error:
-        raise UsageError(
-            f"{where}: rule {rule.id}: {error}", f"`argolint explain {rule.id}` lists its options"
-        ) from None
+        found = strict_yaml.misfit(error, strict_yaml.Document(values, {}), rule.options)
+        name = names.get(str(found.path[0]), "") if found.path else ""
+        said = ": ".join(filter(None, (f"rule {rule.id}", name, found.message)))
+        place = loaded.place(*where, name or "", *found.path[1:])
+        raise UsageError(f"{place}: {said}", f"`argolint explain {rule.id}` lists its options") from None
 
 
 def _explained(error: msgspec.ValidationError, document: strict_yaml.Document, path: Path) -> UsageError:

@@ -43,6 +43,9 @@ class ResourceKey(NamedTuple):
     namespace: str
     name: str
 
+    def __str__(self) -> str:
+        return _title(self)
+
 
 class ResourceId(msgspec.Struct, frozen=True, order=True, gc=False):
     """An object as Argo CD names it. Core group is the empty string; cluster-scoped objects have no namespace."""
@@ -63,7 +66,11 @@ class ResourceId(msgspec.Struct, frozen=True, order=True, gc=False):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+        return _title(self)
+
+
+def _title(of: ResourceKey | ResourceId) -> str:
+    return f"{of.kind} {of.namespace}/{of.name}" if of.namespace else f"{of.kind} {of.name}"
 
 
 class _Missing:

@@ -16,8 +16,9 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.relations.polarity import FINE_STATES, every_condition, reports_fault, reports_success
 from argolint.relations.waits import has_own_check
-from argolint.values import dig, mapping, number_at, parse_time, parse_version, text_at
+from argolint.values import mapping, parse_time, parse_version, text_at
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import is_of_current_spec
 from argolint.values.patterns import regex
 
 _WHOLE = ("Ready", "Available", "Healthy")
@@ -41,7 +42,7 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
         if is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
             yield _stale(complaint, resource)
         return
-    if "." not in id_.group or _is_of_earlier_spec(live):
+    if "." not in id_.group or is_of_current_spec(live) is False:
         return
     if (begun := _begun(complaint, resource, conditions)) is not None:
         yield begun
@@ -54,8 +55,7 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
         return  # the object itself reports what Argo CD shows
     if conditions:
         ready = _success(resource, conditions)
-        seen = ready.get("observedGeneration") if ready else None
-        if ready is not None and seen in (None, dig(live, "metadata", "generation")):
+        if ready is not None and is_of_current_spec(live, ready) is not False:
             yield _contradicted_by_condition(complaint, resource, ready)
     elif resource.health.status == "Progressing":
         states = _states(mapping(live, "status"))
@@ -118,14 +118,6 @@ def _stale(complaint: Complaint, resource: Resource) -> Explained:
         ),
         fixes=advice(__package__, "contradicts/stale", {"app": str(complaint.app.ref)}, resource.id),
         likely=True,
-    )
-
-
-def _is_of_earlier_spec(live: Object) -> bool:
-    """Whether the status says that it is about an earlier spec."""
-    seen = dig(live, "status", "observedGeneration")
-    return seen is not None and number_at(live, "status", "observedGeneration") < number_at(
-        live, "metadata", "generation"
     )
 
 

@@ -18,7 +18,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import managed_fields
 from argolint.errors import UsageError
-from argolint.model import AppRef, Change, Finding, Object, ResourceId, Symptom, Writer
+from argolint.model import AppRef, Change, Finding, Object, ResourceId, ResourceKey, Symptom, Writer
 from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, without_secrets
 from argolint.reports import assemble, document
 from argolint.reports.steps import Step, order
@@ -90,7 +90,7 @@ class Link(msgspec.Struct, frozen=True):
 class Why(msgspec.Struct, frozen=True):
     """The whole explanation.
 
-    `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere.
+    `also`: the application's other findings, and those about objects that it shares; without those about the whole fleet. `steps`: the order of a sync that stops somewhere.
     """
 
     schema_version: str
@@ -164,7 +164,7 @@ def explain(
     if not target.resource:
         links = [*_application(app, own_findings), *links]
     listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
-    own = [] if target.resource else [assemble.finding(f) for f in own_findings if not f.key]
+    own = [] if target.resource else [assemble.finding(f) for f in _its_own(own_findings, app.ref)]
     return Why(
         SCHEMA_VERSION,
         assemble.app(app.ref),
@@ -178,6 +178,26 @@ def explain(
         tuple(f for f in own if f.fingerprint not in listed),
         () if target.resource else order(app, fleet),
     )
+
+
+def _its_own(findings: Sequence[Finding], app: AppRef) -> list[Finding]:
+    """The findings about the application or its objects: none about the whole fleet, and not the other half of one of them."""
+    halves = {_place(f) for f in findings if f.at.app == app}
+    return [
+        f
+        for f in findings
+        if (not f.key or _is_about(f, app)) and (f.at.app == app or not f.at.resource or _place(f) not in halves)
+    ]
+
+
+def _place(finding: Finding) -> tuple[str, ResourceKey | None, str]:
+    return finding.rule, finding.at.resource.key if finding.at.resource else None, finding.at.pointer
+
+
+def _is_about(finding: Finding, app: AppRef, resource: ResourceId | None = None) -> bool:
+    """True if the finding, or its part in another application's, is at an object of this application (at this one, if named)."""
+    places = ((finding.at.app, finding.at.resource), *((r.app, r.resource) for r in finding.related))
+    return any(at == app and id_ is not None and (not resource or id_.key == resource.key) for at, id_ in places)
 
 
 def _plain_name(id_: ResourceId) -> str:
@@ -256,11 +276,21 @@ def _object(app: App, resource: Resource, target: Target, findings: Sequence[Fin
         fact = f"{resource.id} is {resource.health.status}{why}"
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
     if target.resource:
-        general = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
+        general = [f for f in findings if _is_about(f, app.ref, resource.id) and not _explains_here(f, app, resource)]
+        general = _its_own(general, app.ref)
         new = [f for f in general if not any(_is_comment_on(f, resource, (change,)) for change in resource.changes)]
         if new:
             fact = f"what else is known of {resource.id}"
             yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
+
+
+def _explains_here(finding: Finding, app: App, resource: Resource) -> bool:
+    """True if it is listed as the reason of a difference or state of this object."""
+    changes = [Symptom.change(resource.id, change.pointer) for change in resource.changes]
+    states = [Symptom.missing(resource.id)] if resource.missing else []
+    states += [Symptom("extra", resource.key)] if resource.extra else []
+    states += [Symptom.health(resource.id)] if resource.health.status not in ("", "Healthy") else []
+    return any(claim.covers(symptom) for claim in finding.explains for symptom in (*changes, *states))
 
 
 def _differences(app: App, resource: Resource, target: Target, findings: Sequence[Finding]) -> Iterator[Link]:
@@ -285,11 +315,8 @@ def _differences(app: App, resource: Resource, target: Target, findings: Sequenc
         )
     if target.pointer and not changes:
         state = _requested_field(resource, target.pointer)
-        also = [
-            f
-            for f in findings
-            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, target.pointer)
-        ]
+        about = [f for f in findings if _is_about(f, app.ref, resource.id)]
+        also = [f for f in _its_own(about, app.ref) if f.key or _related(f.at.pointer, target.pointer)]
         fact = (
             f"{resource.id} shows no difference there"
             if resource.desired_known

@@ -144,6 +144,13 @@ def wave(obj: Object | None) -> int:
     return (integer(annotations.get(_HOOK_WEIGHT)) or 0) if own is None else own
 
 
+def is_of_current_spec(obj: Object | None, condition: Object | None = None) -> bool | None:
+    """Whether the status, or this condition of it, is about the current spec; None if neither it nor the object says (observedGeneration, generation)."""
+    generation = dig(obj, "metadata", "generation")
+    observed = dig(condition, "observedGeneration") or dig(obj, "status", "observedGeneration")
+    return None if generation is None or observed is None else bool(observed == generation)
+
+
 PODS = '"containers"'
 """In the text of every object with a pod spec."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +81,7 @@ def misfit(error: msgspec.ValidationError, document: Document, kind: Any) -> Mis
     text = str(error)
     found = _AT.search(text)
     path = tuple(_steps(found.group(1))) if found else ()
-    message = _AT.sub("", text)
+    message = _TYPES.sub(_expected, _AT.sub("", text))
     if unknown := _UNKNOWN.search(message):
         name = unknown.group(1)
         path = _concrete(document.data, path, lambda held: isinstance(held, dict) and name in held)
@@ -106,8 +107,25 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 _AT = regex(r" - at `(?:key in )?\$([^`]*)`$")
+_TYPES = regex(r"\AExpected `([a-z| ]+)`(?:, got `([a-z]+)`| ([<>]=? -?[\d.]+)\Z)")
+_KINDS = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
 _STEP = regex(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
 _UNKNOWN = regex(r"\AObject contains unknown field `(.+?)`")
+
+
+def _expected(found: re.Match[str]) -> str:
+    """What msgspec says of a type, in words of YAML."""
+    wanted, got, limit = found.groups()
+    kinds = " or ".join(_KINDS.get(kind, kind) for kind in wanted.split(" | ") if kind != "null")
+    return f"{kinds} {limit} is expected" if limit else f"{kinds} is expected, not {_KINDS.get(got, got)}"
 
 
 def _steps(text: str) -> Iterable[str | int]:

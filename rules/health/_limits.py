@@ -14,7 +14,7 @@ from argolint import App, Fleet, Json, Object, Resource
 from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.quantities import countable
 
-from ..shared.peers import peers
+from ..shared.peers import after_sync, peers
 
 Amounts = Mapping[str, Json]
 BOUNDS = ("LimitRange", "ResourceQuota")
@@ -29,8 +29,7 @@ def bounding(app: App, fleet: Fleet, namespace: str) -> Iterator[Resource]:
 
 def states_of(bounds: Sequence[Resource], kind: str, *, live: bool) -> list[Object]:
     """The states of one kind today, or after the sync."""
-    kept = (r for r in bounds if r.kind == kind)
-    states = (r.live if live else None if r.requires_pruning else r.desired or r.live for r in kept)
+    states = (r.live if live else after_sync(r) for r in bounds if r.kind == kind)
     return [state for state in states if state]
 
 

@@ -10,6 +10,7 @@ import re
 
 from argolint import App, Object, Resource
 from argolint.values import annotations_of, dig, maps, parse_time, text_at
+from argolint.values.kubernetes import is_of_current_spec
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_health_counted, is_overdue
@@ -64,9 +65,7 @@ def _is_failure(condition: Object) -> bool:
 
 
 def is_current(resource: Resource, condition: Object) -> bool:
-    generation = dig(resource.live, "metadata", "generation")
-    observed = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
-    return generation in (None, observed)
+    return is_of_current_spec(resource.live, condition) is not False
 
 
 def _is_halted(resource: Resource) -> bool:

@@ -18,7 +18,7 @@ Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -82,30 +82,39 @@ def _in_namespace(
     coming = [r for r in _coming(app) if r.namespace == namespace]
     ranges = states_of(bounds, "LimitRange", live=False)
     workloads = [r for r in app.resources if (r.group, r.kind) in SCALED and r.namespace == namespace]
-    found = [excess for quota in quotas for excess in _excesses(app, quota, workloads, ranges)]
+    needed = _sum(_needed(app, r, ranges) for r in workloads)
+    growths = {r.key: _growth(app, r, ranges) for r in workloads}
+    more = _sum(growths.values())
+    found = [excess for quota in quotas for excess in _excesses(quota, needed, more)]
     growing = [r for r in coming if (r.group, r.kind) in SCALED and not r.requires_pruning]
-    for resource in growing:
-        more = _growth(app, resource, ranges)
+    for resource in growing if found else ():
         one = _amounts(resource.desired, 1, ranges) if resource.desired else {}
         mine = [
             excess
             for excess in found
-            if more.get(_counted(excess.name), 0) > 0 and one.get(_counted(excess.name), 0) <= excess.hard
+            if growths[resource.key].get(_counted(excess.name), 0) > 0
+            and one.get(_counted(excess.name), 0) <= excess.hard
         ]  # a pod that is larger than the quota is `pod-limits-refused`'s
         if mine:
             yield _finding_of_pods(app, resource, mine[0])
+    grown = {name for r in growing for name, amount in growths[r.key].items() if amount > 0}
     for quota in quotas:
-        grown = {
-            _counted(e.name) for r in growing for e in found if _growth(app, r, ranges).get(_counted(e.name), 0) > 0
-        }
         low = [e for e in found if e.quota.key == quota.key and _counted(e.name) not in grown]
         if quota.status == "OutOfSync" and low and app.resource(quota.key) is not None:
             yield _finding_of_quota(app, quota, low[0])
         yield from _of_objects(app, quota, coming)
 
 
-def _excesses(app: App, quota: Resource, workloads: Sequence[Resource], ranges: Sequence[Object]) -> Iterator[_Excess]:
-    """What the pods of the namespace will need beyond the quota, and today do not."""
+def _sum(amounts: Iterable[_Amounts]) -> _Amounts:
+    found: dict[str, Decimal] = {}
+    for each in amounts:
+        for name, amount in each.items():
+            found[name] = found.get(name, Decimal()) + amount
+    return found
+
+
+def _excesses(quota: Resource, needed: _Amounts, more: _Amounts) -> Iterator[_Excess]:
+    """What the pods of the namespace will need beyond the quota, and today do not: all that the application's need, or what is used and `more`."""
     after = after_sync(quota)
     if not after or dig(after, "spec", "scopes") or dig(after, "spec", "scopeSelector"):
         return
@@ -115,10 +124,7 @@ def _excesses(app: App, quota: Resource, workloads: Sequence[Resource], ranges: 
         if hard is None or not counted:
             continue
         has = countable(used.get(name))
-        if has is None:
-            wanted = sum((_needed(app, r, ranges).get(counted, Decimal()) for r in workloads), Decimal())
-        else:
-            wanted = has + sum((_growth(app, r, ranges).get(counted, Decimal()) for r in workloads), Decimal())
+        wanted = needed.get(counted, Decimal()) if has is None else has + more.get(counted, Decimal())
         if wanted > hard and not (
             has is not None and has > hard and wanted <= has and _hard_today(quota, name) == hard
         ):

@@ -22,7 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, number_at
-from argolint.values.kubernetes import kubectl_name
+from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 
 from ..shared.triage import worth_reading
 
@@ -52,13 +52,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _is_judged(resource: Resource) -> bool:
     """Whether Argo CD shows it Healthy, and its controller has written a status of its present spec."""
-    observed = dig(resource.live, "status", "observedGeneration")
     return (
         resource.health.status == "Healthy"
         and not resource.hook
         and resource.desired is not None
-        and observed is not None
-        and str(observed) == str(dig(resource.live, "metadata", "generation"))
+        and is_of_current_spec(resource.live) is True
         and dig(resource.live, "metadata", "deletionTimestamp") is None
     )
 

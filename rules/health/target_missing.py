@@ -315,14 +315,10 @@ def _of_another_kind(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     return next(found, None)
 
 
-def _title(key: ResourceKey) -> str:
-    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
-
-
 def _finding(
     app: App, resource: Resource, named: Reference, key: ResourceKey, found: _Absence, consequence: str
 ) -> Finding:
-    where = _title(key)
+    where = str(key)
     near = found.near
     hint = ""
     elsewhere = near is not None and near.kind == key.kind and near.namespace != key.namespace and not found.evidence
@@ -355,7 +351,7 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
         yield manifest_patch(resource.id, f"Name the account in namespace {near.namespace}", [step])
     elif near is not None and (near.namespace == key.namespace or is_twin):
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
-    text = f"bring {_title(key)}, or take the reference out of {resource.id}\n"
+    text = f"bring {key!s}, or take the reference out of {resource.id}\n"
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 

@@ -70,12 +70,17 @@ def _functions() -> Mapping[str, tuple[str, str]]:
     return {name: (since.get(name, ""), engine["gone"].get(name, "")) for name in names}
 
 
+def actions(text: str) -> Iterator[str]:
+    """What is between `{{` and `}}`, without trim marks and comments, up to an action or a comment without an end."""
+    return (found for found in _parts(text) if isinstance(found, str))
+
+
 def faults(text: str, version: OperatorVersion) -> Iterator[Fault]:
     """The faults of a template for this operator, in the order of its text; Go names the first."""
     if len(text) > _LONGEST or "{{" not in text:
         return
     blocks: list[_Block] = [_Block("")]
-    for action in _actions(text):
+    for action in _parts(text):
         if isinstance(action, Fault):
             yield action
             return
@@ -99,8 +104,8 @@ class _Block:
     has_else: bool = False
 
 
-def _actions(text: str) -> Iterator[str | Fault]:
-    """What is between `{{` and `}}`, without trim marks and comments; a fault for an action or a comment without an end."""
+def _parts(text: str) -> Iterator[str | Fault]:
+    """The actions of a template; a fault for an action or a comment without an end."""
     at = text.find("{{")
     while at >= 0:
         start = at + (3 if _TRIM_BEFORE.match(text, at + 2) else 2)

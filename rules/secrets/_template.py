@@ -18,7 +18,7 @@ from argolint.values import dig, items, join_pointer, mapping
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
-from ._go_template import faults
+from ._go_template import actions, faults
 
 _FIELD = regex(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
 _PLAIN = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -114,7 +114,7 @@ def uses_nothing(manifest: Object | None) -> bool:
         return False
     texts = [*_template_texts(manifest, _TEMPLATE)]
     return not unparsed_templates(manifest, OperatorVersion()) and not any(
-        sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$"
+        sign in _unquoted(body) for _, text in texts for body in actions(text) for sign in ".$"
     )
 
 
@@ -143,27 +143,14 @@ def unparsed_templates(manifest: Object | None, version: OperatorVersion) -> tup
 
 
 def _field_names(text: str) -> Iterator[str]:
-    for body in _actions(text):
+    for body in actions(text):
         for part in _FIELD.finditer(_unquoted(body)):
             yield part["name"].rstrip("-")
 
 
-def _actions(text: str) -> Iterator[str]:
-    """The texts between `{{` and `}}`, without comments."""
-    start = text.find("{{")
-    while start >= 0:
-        end = text.find("}}", start)
-        if end < 0:
-            return
-        body = text[start + 2 : end]
-        if not body.lstrip("- ").startswith("/*"):
-            yield body
-        start = text.find("{{", end)
-
-
 def _escapes(text: str) -> Iterator[str]:
     """Escapes that Go's strconv.Unquote does not know, in the texts that an action quotes with `"`."""
-    for body in _actions(text):
+    for body in actions(text):
         quote, escaped = "", False
         for sign in body:
             if escaped:

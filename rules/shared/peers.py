@@ -37,5 +37,5 @@ def peers(app: App, fleet: Fleet, *kinds: str) -> Iterator[tuple[AppRef, Resourc
 
 
 def after_sync(resource: Resource) -> Object | None:
-    """The object as the sync of its application leaves it; the live one where the desired one is not known."""
-    return None if resource.requires_pruning else resource.desired if resource.desired_known else resource.live
+    """The object as the sync of its application leaves it; the live one where the desired one is not known, or where there is none and it stays."""
+    return None if resource.requires_pruning else resource.desired or resource.live

@@ -28,6 +28,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Json,
     Location,
     Rank,
@@ -187,6 +188,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=why.fixes if why else refusal_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
+        follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
 
@@ -205,6 +207,12 @@ def _failure_message(subject: str, message: str, after: str) -> str:
     if known is None or known.entry.knows != "cause":
         return quoting(subject, message, after)
     return in_passing(f"{subject}: {known.says}", message, after)
+
+
+def _is_going(failed: Failed) -> bool:
+    """Whether the old object is still being deleted: what holds it is a finding of its own."""
+    known = refusal_match(failed.message)
+    return known is not None and known.entry.id == "sync/being-deleted"
 
 
 def _is_start_race(condition: Condition) -> bool:

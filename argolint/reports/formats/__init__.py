@@ -136,25 +136,26 @@ def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tu
     """
     found: list[Output] = []
     for text in texts or ("text",):
+        said = f"{configuration}: output {text}" if configuration is not None else f"-o {text}"
         name, named, file = text.partition("=")
         if name not in FORMATS:
-            raise UsageError(f"-o {text}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
+            raise UsageError(f"{said}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
         if named and not file:
-            raise UsageError(f"-o {text} names no file", f"-o {name}=FILE, or -o {name} for standard output")
+            raise UsageError(f"{said} names no file", f"{name}=FILE, or {name} for standard output")
         output = Output(name, Path(file) if file and file != "-" else None)
         if configuration is not None and output.file is not None and not _is_below(output.file):
             raise UsageError(
-                f"{configuration}: output {text}: a configuration may name files below the working directory only",
+                f"{said}: a configuration may name files below the working directory only",
                 "name such a file, or pass -o on the command line",
             )
         if output.file is not None and not output.file.absolute().parent.is_dir():
-            raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
+            raise UsageError(f"{said}: the folder {output.file.parent} does not exist", "make it first")
         if output.file is not None and output.file.is_dir():
-            raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
+            raise UsageError(f"{said}: {output.file} is a directory", "name a file in it")
         if output.file is not None:
             own_path(output.file)  # refuses a symbolic link before the first request
         if any(_is_same_place(output.file, other.file) for other in found):
-            raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
+            raise UsageError(f"{said}: two reports cannot go to one place", "name a file: FORMAT=FILE")
         found.append(output)
     return tuple(found)
 

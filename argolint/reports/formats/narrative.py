@@ -32,7 +32,9 @@ def render(why: Why, style: Style) -> str:
         lines += ["", paint("Order of a sync", style, bold=True), *_steps(why, style)]
     if why.also:
         lines += ["", paint("Also found", style, bold=True)]
-        lines += [line for finding in why.also for line in _finding("", finding, style)]
+        shown: set[tuple[str, str]] = set()
+        for finding in why.also:
+            lines += [*_finding("", finding, style), *_fixes(finding, style, shown)]
     return "\n".join(lines) + "\n"
 
 
@@ -88,8 +90,16 @@ def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
     for other in dict.fromkeys(i for link in links for i in link.involved):
         subject = f" {resource_name(other.resource)}" if other.resource else ""
         yield from _text_lines("involved", f"{app_name(other.app)}{subject} ({other.role})", style)
-    for finding in first.because:
-        for index, fix in enumerate(finding.fixes if style.verbose else finding.fixes[:1], 1):
+    shown: set[tuple[str, str]] = set()
+    for finding in first.because or first.also:
+        yield from _fixes(finding, style, shown)
+
+
+def _fixes(finding: ReportedFinding, style: Style, shown: set[tuple[str, str]]) -> Iterator[str]:
+    """The first fix, with -v every one; none that is in `shown`, since several findings may share one."""
+    for index, fix in enumerate(finding.fixes if style.verbose else finding.fixes[:1], 1):
+        if (fix.title, fix.where) not in shown:
+            shown.add((fix.title, fix.where))
             yield from fix_lines(fix, index, len(finding.fixes), style)
 
 

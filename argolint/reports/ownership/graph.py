@@ -56,11 +56,6 @@ class Picture:
     left_out: int = 0
 
 
-def name_of(key: ResourceKey) -> str:
-    """`Kind namespace/name`."""
-    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
-
-
 def parts(held: Iterable[Held]) -> list[tuple[Held, ...]]:
     """The connected parts: objects that share an Application, directly or through others. Sorted."""
     leader: dict[str, str] = {}
@@ -88,7 +83,7 @@ Node = tuple[str, frozenset[tuple[str, Role]]]
 def picture(part: Sequence[Held], most: int) -> Picture:
     """A part with at most `most` nodes: first objects with the same claims are merged, then Applications of the same project."""
     ways: tuple[Callable[[], list[Node]], ...] = (
-        lambda: [(name_of(one.key), _claims(one)) for one in part],
+        lambda: [(str(one.key), _claims(one)) for one in part],
         lambda: _folded(part, lambda key: (key.cluster, key.kind, key.namespace), _of_kind),
         lambda: _folded(part, lambda key: None, lambda keys: f"{len(keys)} objects"),
     )
@@ -136,7 +131,7 @@ def _folded(
     groups: dict[tuple[frozenset[tuple[str, Role]], Hashable], list[ResourceKey]] = defaultdict(list)
     for one in part:
         groups[_claims(one), by(one.key)].append(one.key)
-    return [(name_of(keys[0]) if len(keys) == 1 else label(keys), claims) for (claims, _), keys in groups.items()]
+    return [(str(keys[0]) if len(keys) == 1 else label(keys), claims) for (claims, _), keys in groups.items()]
 
 
 def _by_project(nodes: Sequence[Node], part: Sequence[Held]) -> list[Node]:

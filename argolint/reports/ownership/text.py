@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from argolint.reports.ownership.graph import Claim, Held, name_of
+from argolint.reports.ownership.graph import Claim, Held
 from argolint.values import plain
 
 _DELETES = "deleting this Application deletes the object, unless it says Delete=false"
@@ -28,9 +28,9 @@ def text(held: Sequence[Held]) -> str:
     """Objects with their Applications, the owner first."""
     lines: list[str] = []
     for one in held:
-        lines.append(plain(f"{name_of(one.key)}  ({one.key.cluster})"))
+        lines.append(plain(f"{one.key}  ({one.key.cluster})"))
         if one.via:
-            lines.append(plain(f"  made by   {' of '.join(map(name_of, one.via))}, which belongs to:"))
+            lines.append(plain(f"  made by   {' of '.join(map(str, one.via))}, which belongs to:"))
         for claim in _ordered(one):
             about = _about(claim)
             project = f" (project {claim.project})" if claim.project else ""
