@@ -156,6 +156,11 @@ def running_as(one: Manifest, account: str) -> Manifest:
     return with_spec(one, template={**one["spec"]["template"], "spec": pod})
 
 
+def with_scratch(one: Manifest, size: str) -> Manifest:
+    pod = {**one["spec"]["template"]["spec"], "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": size}}]}
+    return with_spec(one, template={**one["spec"]["template"], "spec": pod})
+
+
 def with_name(one: Manifest, name: str) -> Manifest:
     return {**one, "metadata": {**one["metadata"], "name": name}}
 
@@ -714,6 +719,41 @@ FAULTY = {
         {"web/migrate.yaml": [annotated(job("migrate"), hook="PreSnyc")]},
         (("unknown-option", "warning", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
         base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
+    "an ExternalSecret that comes to write the Secret of another one": Case(
+        {"cart/es.yaml": [external_secret("f", IN_MAIN, target={"name": "e"})]},
+        (("external-secret-duplicate-target", "error", "cart", "/spec/target/name"),),
+        base={
+            "admin/store.yaml": [STORE],
+            "web/es.yaml": [external_secret("e", IN_MAIN)],
+            "cart/es.yaml": [external_secret("f", IN_MAIN)],
+        },
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY, "ExternalSecret/f": READY},
+    ),
+    "a hook whose pods the namespace of another application refuses": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", securityContext={"privileged": True}), hook="PreSync"),
+                annotated(job("large", resources={"limits": {"memory": "8Gi"}}), hook="PreSync"),
+            ]
+        },
+        (
+            ("pod-limits-refused", "error", "web", "/spec/template/spec/containers/0/resources/limits/memory"),
+            ("pod-security-refused", "error", "web", "/spec/template/spec"),
+        ),
+        base={"admin/namespace.yaml": [guarded("baseline"), bounded(max={"memory": "4Gi"})]},
+    ),
+    "an autoscaler that names another workload, which is nowhere": Case(
+        {"web/hpa.yaml": [with_spec(SCALER, scaleTargetRef={**SCALER["spec"]["scaleTargetRef"], "name": "web-app"})]},
+        (("target-missing", "error", "web", "/spec/scaleTargetRef/name"),),
+        base={
+            "web/hpa.yaml": [SCALER],
+            "web/deployment.yaml": [without_replicas(deployment("web", resources={"requests": {"cpu": "1"}}))],
+        },
+    ),
+    "a size below nothing": Case(
+        {"web/deployment.yaml": [with_scratch(deployment("web"), "-1Gi")]},
+        (("sync-failed", "error", "web", "/spec/template/spec/volumes/0/emptyDir/sizeLimit"),),
     ),
     "a second certificate for a Secret": Case(
         {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},

@@ -61,10 +61,13 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
 
 
 def set_fields(obj: Object | None, values: Mapping[str, Json]) -> list[Operation]:
-    """Set the fields at these pointers, one after the other; nothing if one has no value (None): that leaves a choice."""
+    """Set the fields at these pointers, one after the other; nothing if one has no value (None): that leaves a choice. Nothing either if a parent is no map."""
     steps: list[Operation] = []
-    for pointer, value in () if None in values.values() else values.items():
-        steps += set_field(jsonpatch.apply_patch(obj, steps), pointer, value)
+    try:
+        for pointer, value in () if None in values.values() else values.items():
+            steps += set_field(jsonpatch.apply_patch(obj, steps), pointer, value)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):
+        return []
     return steps
 
 

@@ -98,12 +98,20 @@ def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan)
     return _PeerResult(*results, tuple(gathered), (loaded, later))
 
 
+def _has_other_claims(change: Delta) -> bool:
+    """Whether objects come or go, or one writes another Secret than before."""
+    return bool(change.added or change.removed) or any(
+        key.kind == "ExternalSecret" and any(overlap(pointer, "/spec/target") for pointer in edit.pointers)
+        for key, edit in change.changed.items()
+    )
+
+
 def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) -> Iterator[App]:
-    """The other applications of the clusters on which objects are added or removed: what they share or look up may change.
+    """The other applications of the clusters on which objects are added, removed or write another Secret: what they share or look up may change.
 
     Also those that share objects with an application of another Argo CD.
     """
-    clusters = {app.cluster for j in judged if (j.delta.added or j.delta.removed) and (app := j.before or j.after)}
+    clusters = {app.cluster for j in judged if _has_other_claims(j.delta) and (app := j.before or j.after)}
     refs = {j.ref for j in judged}
     return (a for a in fleet.apps if (a.cluster in clusters or a.ref in shared) and a.ref not in refs)
 

@@ -9,7 +9,7 @@ from functools import cache
 from argolint.application.resource import Resource
 from argolint.model import Json, Object
 from argolint.relations.makers import made_secrets, places
-from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
+from argolint.values import annotations_of, dig, join_pointer, mapping, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import group_of, reads
 
@@ -97,20 +97,20 @@ def references(obj: Object) -> Iterator[Reference]:
             where = namespace if read.kind in namespaced() else ""
             yield Reference(read.group, read.kind, where, read.name, read.pointer)
     if kind == "Ingress":
-        for index, tls in enumerate(items(obj, "spec", "tls")):
+        for index, tls in enumerate(maps(obj, "spec", "tls")):
             yield from _named("", "Secret", namespace, tls.get("secretName"), f"/spec/tls/{index}/secretName")
         yield from _named(
             "networking.k8s.io", "IngressClass", "", dig(obj, "spec", "ingressClassName"), "/spec/ingressClassName"
         )
         fallback = "/spec/defaultBackend/service/name"
         yield from _named("", "Service", namespace, dig(obj, "spec", "defaultBackend", "service", "name"), fallback)
-        for i, rule in enumerate(items(obj, "spec", "rules")):
-            for j, path in enumerate(items(rule, "http", "paths")):
+        for i, rule in enumerate(maps(obj, "spec", "rules")):
+            for j, path in enumerate(maps(rule, "http", "paths")):
                 place = f"/spec/rules/{i}/http/paths/{j}/backend/service/name"
                 yield from _named("", "Service", namespace, dig(path, "backend", "service", "name"), place)
     elif kind == "Gateway":
-        for i, listener in enumerate(items(obj, "spec", "listeners")):
-            for j, ref in enumerate(items(listener, "tls", "certificateRefs")):
+        for i, listener in enumerate(maps(obj, "spec", "listeners")):
+            for j, ref in enumerate(maps(listener, "tls", "certificateRefs")):
                 place = f"/spec/listeners/{i}/tls/certificateRefs/{j}/name"
                 if ref.get("kind", "Secret") == "Secret":
                     yield from _named("", "Secret", ref.get("namespace") or namespace, ref.get("name"), place)
@@ -119,12 +119,12 @@ def references(obj: Object) -> Iterator[Reference]:
         where = namespace if role == "Role" else ""
         yield from _named(_RBAC, str(role), where, dig(obj, "roleRef", "name"), "/roleRef/name")
     elif kind == "ServiceAccount":
-        for i, ref in enumerate(items(obj, "imagePullSecrets")):
+        for i, ref in enumerate(maps(obj, "imagePullSecrets")):
             yield from _named("", "Secret", namespace, ref.get("name"), f"/imagePullSecrets/{i}/name")
     elif kind == "PersistentVolumeClaim":
-        yield from _storage_class(obj.get("spec") or {}, "/spec")
-    for i, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
-        yield from _storage_class(claim.get("spec") or {}, f"/spec/volumeClaimTemplates/{i}/spec")
+        yield from _storage_class(mapping(obj, "spec"), "/spec")
+    for i, claim in enumerate(maps(obj, "spec", "volumeClaimTemplates")):
+        yield from _storage_class(mapping(claim, "spec"), f"/spec/volumeClaimTemplates/{i}/spec")
 
 
 def _needed(kind: str, namespace: str, ref: Object, field: str, at: str) -> Iterator[Reference]:

@@ -56,12 +56,12 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events of workloads that are not well, and of what is below them; the Namespace of those that a sync brings."""
     ailing = unwell_below(app)
     for resource in app.with_pods():
-        if resource.hook:
+        if resource.hook and not resource.desired:
             continue
         if resource.health.status in ("Progressing", "Degraded"):
             yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
         key = ResourceKey(app.cluster, "", "Namespace", "", resource.namespace)
-        if resource.status == "OutOfSync" and app.resource(key) is None:
+        if (resource.status == "OutOfSync" or resource.hook) and app.resource(key) is None:
             id_ = ResourceId("", "Namespace", "", resource.namespace, "", app.cluster)
             yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
     raised = {namespace.name for namespace in _raised(app)}
@@ -86,7 +86,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload whose pods are refused, or will be."""
     ailing = unwell_below(app)
     for resource in app.with_pods():
-        if resource.hook:
+        if resource.hook and not resource.desired:
             continue
         nodes = ailing.get(resource.uid, ())
         if level := _refusing_level(app, resource, nodes):

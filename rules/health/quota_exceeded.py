@@ -11,7 +11,7 @@ How to fix: raise the quota, or ask for less.
 Example: `replicas: 20` in a namespace with `pods: 10`.
 
 What is used is what the live quota says. Of a quota that is not live yet, only the pods and objects of this application count. Not reported: quotas with scopes, and pods of Jobs
-and DaemonSets. Objects that the same sync prunes count for Services and claims, since a sync prunes last.
+and DaemonSets. Services and claims that the same sync prunes make room, since a sync prunes first.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go); kubernetes.io, Resource Quotas.
 """
@@ -187,6 +187,9 @@ def _of_objects(app: App, quota: Resource, coming: Sequence[Resource]) -> Iterat
         (r for r in coming if (r.group, r.kind) in _OBJECTS and not r.requires_pruning), key=lambda r: r.key
     )
     taken: dict[str, Decimal] = {}
+    for leaving in (r for r in coming if (r.group, r.kind) in _OBJECTS and r.requires_pruning and r.live):
+        for name, amount in _object_amounts(leaving.live).items():
+            taken[name] = taken.get(name, Decimal()) - amount
     for resource in asking:
         today = _object_amounts(resource.live) if resource.live else {}
         for name, asked in _object_amounts(resource.desired).items():

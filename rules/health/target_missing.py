@@ -247,9 +247,23 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
         return _Absence(not_found, near)
     if has_namesake_owner(app, fleet, key):
         return None
+    if near is None and resource.group in _SCALERS:
+        near = _scaled_today(app, fleet, resource, key)
     if near is not None or is_namespace_shown(app, fleet, key.namespace):
         return _Absence("", near)
     return None
+
+
+_SCALERS = ("autoscaling", "keda.sh")
+
+
+def _scaled_today(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> ResourceKey | None:
+    """The workload that a scaler has today and that stays, where a sync names another one."""
+    today = text_at(resource.live, "spec", "scaleTargetRef", "name")
+    old = ResourceKey(key.cluster, key.group, key.kind, key.namespace, today)
+    held = app.resource(old)
+    stays = not held.requires_pruning if held is not None else bool(fleet.owners(old))
+    return old if today not in ("", key.name) and stays else None
 
 
 _NOT_FOUND = regex(r"not ?found|does not exist", re.IGNORECASE)

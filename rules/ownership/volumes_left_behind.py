@@ -1,7 +1,7 @@
 """A renamed workload starts with empty volumes
 
 What it finds: a StatefulSet that a sync creates in place of one that leaves Git, with the same images and claim templates under another name; and a PersistentVolumeClaim that takes the place
-of another one in the pods of a workload. `cause` is `stateful-set` or `claim`.
+of another one in the pods of a workload. Also a workload that keeps a claim, or the template of one, and of which no container mounts it any more. `cause` is `stateful-set`, `claim` or `mount`.
 
 Why it hurts: a claim of a StatefulSet has its name in its own, so the new one gets new claims. It starts, is Healthy, and has no data; the old claims stay, and no one names them.
 
@@ -19,15 +19,59 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule
-from argolint.values import dig, join_pointer, maps, text_at
+from argolint.edits import manifest_patch, set_field
+from argolint.redaction import excerpt
+from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import images
+from argolint.values.kubernetes import containers, images
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload or claim under a new name."""
     yield from _stateful_sets(app)
     yield from _claims(app)
+    yield from _unmounted(app)
+
+
+def _unmounted(app: App) -> Iterator[Finding]:
+    """Workloads that keep the claim or the template of a volume which no container mounts any more."""
+    for group, kind in (("apps", "StatefulSet"), ("apps", "Deployment")):
+        for resource in app.of_kind(kind, group):
+            if resource.status == "OutOfSync" and resource.live and resource.desired and not resource.requires_pruning:
+                kept = {*_names(resource.desired), *_mounted(resource.desired)}
+                after = {name for name, _, _ in _mounts(resource.desired)}
+                for volume, container, mount in _mounts(resource.live):
+                    if volume in kept - after:
+                        yield _unmounted_finding(app, resource, volume, container, mount)
+                        break
+
+
+def _mounts(obj: Object | None) -> Iterator[tuple[str, str, Object]]:
+    """The volumes that containers mount, each with the name of the container and the mount."""
+    for _, container in containers(obj):
+        for mount in maps(container, "volumeMounts"):
+            yield text_at(mount, "name"), text_at(container, "name"), mount
+
+
+def _unmounted_finding(app: App, resource: Resource, volume: str, container: str, mount: Object) -> Finding:
+    path = excerpt(text_at(mount, "mountPath"), 80)
+    return Finding(
+        message=f"{resource.id} keeps volume {excerpt(volume, 63)}, and no container mounts it: the pods start without the data at {path}.",
+        at=Location(app.ref, resource.id, "/spec/template/spec/containers"),
+        cause="mount",
+        confidence="likely",
+        evidence=(f"today container {excerpt(container, 63)} mounts it at {path}",),
+        fixes=tuple(_mount_fixes(resource, volume, container, mount)),
+    )
+
+
+def _mount_fixes(resource: Resource, volume: str, container: str, mount: Object) -> Iterator[Fix]:
+    for at, found in containers(resource.desired):
+        if text_at(found, "name") == container:
+            steps = set_field(resource.desired, f"{at}/volumeMounts", [*maps(found, "volumeMounts"), dict(mount)])
+            yield manifest_patch(resource.id, f"Mount {volume} again", steps)
+    text = f"{volume} of {resource.id}\n"
+    yield Fix("Or drop the volume once its data is elsewhere", "manifest", str(resource.id), Edit("text", text))
 
 
 def _coming(app: App, kind: str, group: str) -> list[Resource]:
@@ -123,7 +167,9 @@ def _keep_fix(old: Resource, new: Resource) -> Fix:
 
 def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
     """Claims that are copies of the old ones: the StatefulSet takes those that are there."""
-    specs = {name: template.get("spec") for name, template in _templates(new.desired)} or {"": dig(new.desired, "spec")}
+    specs = {name: mapping(template, "spec") for name, template in _templates(new.desired)} or {
+        "": mapping(new.desired, "spec")
+    }
     made = [
         {
             "apiVersion": "v1",
@@ -146,4 +192,6 @@ def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, causes=("stateful-set", "claim"), rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__), severity="error", check=check, causes=("stateful-set", "claim", "mount"), rank=Rank.CAUSE
+)

@@ -34,7 +34,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     named = {
         (workload.namespace, read.name)
         for workload in app.with_pods("desired")
-        if workload.status == "OutOfSync" and not workload.requires_pruning
+        if (workload.status == "OutOfSync" or workload.hook) and not workload.requires_pruning
         for read in read_keys(workload.desired)
         if read.kind == "Secret"
     }
@@ -49,7 +49,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not made:
         return
     for workload in app.resources:
-        if workload.extra or workload.hook:
+        if workload.extra or (workload.hook and not workload.desired):
             continue
         reported: set[tuple[str, str]] = set()
         for pointer, kind, secret, key in read_keys(workload.any):

@@ -110,7 +110,7 @@ def is_similar_name(one: str, other: str, *, within: bool = False) -> bool:
     parts = tuple(zip(_WORD.findall(one.lower()), _WORD.findall(other.lower()), strict=False))
     if len(parts) < 2 or len(_WORD.findall(one)) != len(_WORD.findall(other)):
         return _is_misspelling(a, b)
-    return all(x == y or _is_misspelling(x, y) or _is_swapped(x, y, least=3) for x, y in parts)
+    return all(x == y or _is_misspelling(x, y) or _is_swapped(x, y, least=3) or _is_plural(x, y) for x, y in parts)
 
 
 _WORD = regex(r"[^\W_]+")
@@ -121,6 +121,12 @@ def _is_misspelling(a: str, b: str) -> bool:
     if min(len(a), len(b)) < 4 or _digits(a) != _digits(b) or 5 * min(len(a), len(b)) < 4 * max(len(a), len(b)):
         return False
     return _is_swapped(a, b, least=4) or SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
+
+
+def _is_plural(a: str, b: str) -> bool:
+    """Whether one word is the other with an `s`: `key` and `keys`."""
+    short, long = sorted((a, b), key=len)
+    return len(short) >= 3 and long == f"{short}s"
 
 
 def _is_swapped(a: str, b: str, *, least: int) -> bool:

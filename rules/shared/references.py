@@ -30,6 +30,10 @@ def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
             namespace = named.namespace or (resource.namespace if named.kind in namespaced() else "")
             user = User(ref, resource.id, named.pointer)
             found.setdefault((named.group, named.kind, namespace, named.name), []).append(user)
+        if (resource.group, resource.kind) == ("apps", "StatefulSet"):
+            name = text_at(resource.desired, "spec", "serviceName")
+            user = User(ref, resource.id, "/spec/serviceName")
+            found.setdefault(("", "Service", resource.namespace, name), []).append(user)
     return found
 
 

@@ -82,6 +82,10 @@ def _pod(obj: Object) -> Iterator[Refused]:
         )
     yield from _restart_policy(obj, f"{base}/restartPolicy", spec)
     yield from _several_sources(f"{base}/volumes", maps(spec, "volumes"))
+    for number, volume in enumerate(maps(spec, "volumes")):
+        if (amount(dig(volume, "emptyDir", "sizeLimit")) or 0) < 0:
+            detail = "SizeLimit field must be a valid resource quantity"
+            yield Refused(f"{base}/volumes/{number}/emptyDir/sizeLimit", "Forbidden", detail)
     claims = (text_at(claim, "metadata", "name") for claim in maps(obj, "spec", "volumeClaimTemplates"))
     mountable = {*(text_at(volume, "name") for volume in maps(spec, "volumes")), *claims}
     for at, container in containers(obj):
@@ -178,6 +182,9 @@ def _resources(at: str, resources: Mapping[str, Json]) -> Iterator[Refused]:
         for name in amounts:
             if "/" not in name and name not in _STANDARD_RESOURCES and not name.startswith("hugepages-"):
                 yield invalid(f"{at}/{field}{join_pointer(name)}", name, "must be a standard resource for containers")
+            if (amount(amounts[name]) or 0) < 0:
+                detail = "must be greater than or equal to 0"
+                yield invalid(f"{at}/{field}{join_pointer(name)}", str(amounts[name]), detail)
     for name, value in requests.items():
         asked, most = amount(value), amount(limits.get(name))
         if asked is not None and most is not None and asked > most:
@@ -199,9 +206,11 @@ def _environment(at: str, entries: Iterable[Json]) -> Iterator[Refused]:
 
 
 def _quota(obj: Object) -> Iterator[Refused]:
-    for name in mapping(obj, "spec", "hard"):
+    for name, value in mapping(obj, "spec", "hard").items():
         if "/" not in name and not name.startswith(("hugepages-", "requests.hugepages-")) and name not in _QUOTAS:
             yield invalid(f"/spec/hard{join_pointer(name)}", name, "must be a standard resource for quota")
+        if (amount(value) or 0) < 0:
+            yield invalid(f"/spec/hard{join_pointer(name)}", str(value), "must be greater than or equal to 0")
 
 
 _QUOTAS = {

@@ -1,7 +1,8 @@
 """The kind is unknown to the cluster
 
 What it finds: a sync that failed because the cluster does not have the kind in any version: its CustomResourceDefinition is not installed, or
-comes later than the object. Also an object that does not exist yet and whose whole group the cluster does not serve. One finding for each kind.
+comes later than the object. Also an object that does not exist yet and whose whole group the cluster does not serve, or whose kind is almost that of a served one. One finding for
+each kind.
 
 Why it hurts: the dry run of the whole sync fails, so no object of the application is applied.
 
@@ -50,6 +51,7 @@ from argolint.values.patterns import regex
 from argolint.values.schema import api_of_kind
 
 from ..shared.charts import source_type
+from ..shared.labels import is_similar_name
 from ._failures import Failed, complaint_of, failures_explained_by
 from ._options import sync_option_operations
 from ._removed import is_kind_defined, removed_version_failures
@@ -83,6 +85,54 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             coming.setdefault((resource.group, resource.kind), []).append(resource)
     for (group, kind), resources in coming.items():
         yield _foreseen_finding(app, fleet, group, kind, resources)
+    for (group, kind), (first, meant) in _misspelt(app, fleet).items():
+        if (group, kind) not in by_kind:
+            yield _misspelt_finding(app, first, meant)
+
+
+def _misspelt(app: App, fleet: Fleet) -> Mapping[tuple[str, str], tuple[Resource, str]]:
+    """The first coming object of each kind that the cluster does not serve, with a kind of its group that has almost the name."""
+    found: dict[tuple[str, str], tuple[Resource, str]] = {}
+    for resource in app.stated:
+        kind = (resource.group, resource.kind)
+        if kind in found or not resource.absent or resource.desired is None or resource.requires_pruning:
+            continue
+        meant = fleet.derive(_meant_kind, app.cluster, *kind)
+        if meant and not skips_dry_run(app, fleet, resource.desired):
+            found[kind] = (resource, meant)
+    return found
+
+
+def _meant_kind(fleet: Fleet, cluster: str, group: str, kind: str) -> str:
+    """The served kind of the group that is meant by one that is not served and that no CRD of the fleet brings; empty if there is none."""
+    if "v1/ConfigMap" not in fleet.api_versions(cluster) or fleet.served_versions(cluster, group, kind):
+        return ""
+    served = sorted({k for g, k in fleet.derive(_kinds_served, cluster) if g == group})
+    near = next((k for k in served if k in (f"{kind}s", kind.removesuffix("s")) or is_similar_name(k, kind)), "")
+    lower = kind.lower()
+    plurals = {lower, f"{lower}s", f"{lower}es", f"{lower.removesuffix('y')}ies"} - {
+        f"{near.lower()}s",
+        f"{near.lower()}es",
+    }
+    crds = {key.name for key in fleet.of_kind(cluster, "apiextensions.k8s.io", "CustomResourceDefinition")}
+    return "" if crds & {f"{plural}.{group}" for plural in plurals} else near
+
+
+def _kinds_served(fleet: Fleet, cluster: str) -> frozenset[tuple[str, str]]:
+    """Group and kind of all that the cluster's list has."""
+    parts = (("", *api.split("/")) for api in fleet.api_versions(cluster))
+    return frozenset(("".join(part[:-2]), part[-1]) for part in parts if part[-1][:1].isupper())
+
+
+def _misspelt_finding(app: App, first: Resource, meant: str) -> Finding:
+    named = f"{first.kind} of {first.group}" if first.group else first.kind
+    return Finding(
+        message=f"The sync of application {app.ref} will apply nothing: the cluster knows no kind {named}; {meant} is there.",
+        at=Location(app.ref, first.id, "/kind"),
+        confidence="likely",
+        fixes=(Fix(f"Write the kind {meant}", "manifest", str(first.id), Edit("text", f"kind: {meant}\n")),),
+        explains=(Symptom.missing(first.id), Symptom.health(first.id)) if first.missing else (),
+    )
 
 
 def _is_unserved(app: App, fleet: Fleet, resource: Resource) -> bool:

@@ -105,7 +105,9 @@ def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
     if rule == RULE.id:
         first, known = refusals[0], refusal_match(message)
         spot = spot_of(resource.desired, first.pointer)
-        says = f"the API server refuses {spot} ({shortened(first.reason, _REASON)})"
+        is_there = get(resource.desired, first.pointer, None) not in (None, "", [], {})
+        reason = first.reason.removeprefix("it is missing; ") if is_there else first.reason
+        says = f"the API server refuses {spot} ({shortened(reason, _REASON)})"
         if known and known.entry.knows == "cause":
             says = f"{known.says}, at {spot}" if first.pointer else known.says
         yield Finding(
