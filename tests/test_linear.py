@@ -140,6 +140,7 @@ def _growth(run: Callable[[int], object], size: int = SIZE) -> float:
 
 
 SIZES = {
+    "fields that live lacks": 20,
     "variables": 2,
     "arguments": 2,
     "data": 3,
