@@ -86,6 +86,12 @@ def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> Non
     assert rest[-1].startswith("81 applications, ")
 
 
+def test_the_next_command_reads_the_same_snapshots() -> None:
+    style = Style(width=100, snapshots=("my shots/a", "b.zip"))
+    end = formats.render(reported("harbourline/3-after-commits"), "text", style)
+    assert re.search(r"^next +argolint why argocd/\S+ --snapshot 'my shots/a' --snapshot b.zip$", end, re.M)
+
+
 def test_full_shows_every_finding_and_is_grouped_as_asked() -> None:
     made = reported("harbourline/3-after-commits")
     messages = {" ".join(f.message.split()) for f in made.findings}

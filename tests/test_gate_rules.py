@@ -43,6 +43,19 @@ def made(kind: str, name: str, api: str = "v1", **body: Any) -> Manifest:
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **body}
 
 
+def as_applied(manifest: Manifest, app: str) -> Manifest:
+    """What client-side apply adds to a live object."""
+    group, _, _ = manifest["apiVersion"].rpartition("/")
+    name = f"{app}:{group}/{manifest['kind']}:shop/{manifest['metadata']['name']}"
+    annotations = {"argocd.argoproj.io/tracking-id": name}
+    sent = {**manifest, "metadata": {**manifest["metadata"], "namespace": "shop", "annotations": annotations}}
+    return {
+        "metadata": {
+            "annotations": {**annotations, "kubectl.kubernetes.io/last-applied-configuration": json.dumps(sent)}
+        }
+    }
+
+
 def config(name: str) -> Manifest:
     return made("ConfigMap", f"{name}-config", data={"MODE": "fast"})
 
@@ -51,6 +64,9 @@ def without_replicas(one: Manifest) -> Manifest:
     return {**one, "spec": {k: v for k, v in one["spec"].items() if k != "replicas"}}
 
 
+LABELLED = deployment("web")
+LABELLED["spec"]["template"]["metadata"]["labels"]["tier"] = "front"
+LABELLED["spec"]["selector"] = {"matchLabels": {"app": "web"}}
 ROLE = made("ClusterRole", "shop-reader", "rbac.authorization.k8s.io/v1", rules=[])
 STORE = made("ClusterSecretStore", "main", "external-secrets.io/v1", spec={"provider": {"fake": {"data": []}}})
 ISSUER = made("ClusterIssuer", "main", "cert-manager.io/v1", spec={"selfSigned": {}})
@@ -533,6 +549,31 @@ FAULTY = {
             ]
         },
         (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
+    "a label more in a selector": Case(
+        {
+            "web/deployment.yaml": [
+                {
+                    **LABELLED,
+                    "spec": {**LABELLED["spec"], "selector": {"matchLabels": {"app": "web", "tier": "front"}}},
+                }
+            ]
+        },
+        (("immutable-field", "error", "web", "/spec/selector"),),
+        base={"web/deployment.yaml": [LABELLED]},
+        live={"Deployment/web": as_applied(LABELLED, "web")},
+    ),
+    "a selector that leaves Git": Case(
+        {"web/deployment.yaml": [{**LABELLED, "spec": {k: v for k, v in LABELLED["spec"].items() if k != "selector"}}]},
+        (("immutable-field", "error", "web", "/spec/selector"),),
+        base={"web/deployment.yaml": [LABELLED]},
+        live={"Deployment/web": as_applied(LABELLED, "web")},
+    ),
+    "a whole spec that leaves Git": Case(
+        {"web/deployment.yaml": [{k: v for k, v in LABELLED.items() if k != "spec"}]},
+        (("sync-failed", "error", "web", "/spec/selector"),),
+        base={"web/deployment.yaml": [LABELLED]},
+        live={"Deployment/web": as_applied(LABELLED, "web")},
     ),
     "a request above its limit": Case(
         {

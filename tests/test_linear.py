@@ -73,6 +73,17 @@ def _external_secret(n: int) -> list[dict[str, Any]]:
     return [app("web", {**made, "spec": spec})]
 
 
+def _fields(n: int) -> list[dict[str, Any]]:
+    made = {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": {"name": "e", "namespace": "shop"},
+    }
+    spec = {"secretStoreRef": {"name": "s"}, "target": {"name": "t"}}
+    more = {f"k{i}": "x" for i in range(n)}
+    return [app("web", {"desired": {**made, "spec": {**spec, **more}}, "live": {**made, "spec": spec}})]
+
+
 def _status(**status: Any) -> list[dict[str, Any]]:
     return [{**app("web", {"desired": config_map("c"), "live": config_map("c", content="2")}), "status": status}]
 
@@ -93,6 +104,8 @@ WRITTEN: dict[str, Made] = {
     "ports": lambda n: _deployment({"ports": [{"containerPort": i} for i in range(1, n)]}, {}),
     "data": lambda n: [app("web", {"desired": {**config_map("c"), "data": {f"k{i}": "1" for i in range(n)}}, "live": {**config_map("c"), "data": {f"k{i}": "2" for i in range(n)}}})],
     "entries of an ExternalSecret": _external_secret,
+    "fields that live lacks": _fields,
+    "contested fields": lambda n: [app(f"web{v}", {"desired": {**config_map("c"), "data": {f"k{i}": str(v) for i in range(n)}}, "live": {**config_map("c"), "data": {f"k{i}": "1" for i in range(n)}}}) for v in range(2)],
     "ignore entries": lambda n: _application(ignoreDifferences=[{**ENTRY, "jsonPointers": [f"/data/k{i}"]} for i in range(n)]),
     "ignored pointers": lambda n: _application(ignoreDifferences=[{**ENTRY, "jsonPointers": [f"/data/k{i}" for i in range(n)]}]),
     "trusted managers": lambda n: _application(ignoreDifferences=[{**ENTRY, "managedFieldsManagers": [f"m{i}" for i in range(n)]}]),
@@ -127,6 +140,7 @@ def _growth(run: Callable[[int], object], size: int = SIZE) -> float:
 
 
 SIZES = {
+    "fields that live lacks": 20,
     "variables": 2,
     "arguments": 2,
     "data": 3,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from argolint.application.app import App
 from argolint.application.operation import Operation
@@ -155,15 +157,28 @@ def renamed(app: App, resource: Resource, old: Change) -> Change | None:
     """
     if not isinstance(old.desired, str | dict | list) or not old.desired or old.masked or not lacks(resource, old):
         return None
-    above = old.pointer.rpartition("/")[0]
-    twins = [c for c in resource.changes if c.desired == old.desired and c.pointer.rpartition("/")[0] == above]
-    new = [
-        c
-        for c in resource.changes
-        if c.desired is MISSING and c.live == old.desired and c.pointer.rpartition("/")[0] == above
-    ]
-    found = new[0] if len(new) == len(twins) == 1 and rewritten_on_arrival(app, resource, new[0]) else None
+    wanted, kept = resource.derive(_by_map_and_value)
+    place = _map_and_value(old, old.desired)
+    new = kept.get(place, ())
+    found = new[0] if len(new) == wanted[place] == 1 and rewritten_on_arrival(app, resource, new[0]) else None
     return found if not_stored(resource, old) or settled(app, resource) else None
+
+
+_Place = tuple[str, str]
+
+
+def _by_map_and_value(resource: Resource) -> tuple[Mapping[_Place, int], Mapping[_Place, Sequence[Change]]]:
+    """By the map that holds a field and its value: how many fields Git has, and those that only live has."""
+    wanted = Counter(_map_and_value(c, c.desired) for c in resource.changes if c.desired is not MISSING)
+    kept = defaultdict[_Place, list[Change]](list)
+    for change in resource.changes:
+        if change.desired is MISSING and change.live is not MISSING:
+            kept[_map_and_value(change, change.live)].append(change)
+    return wanted, kept
+
+
+def _map_and_value(change: Change, value: Json) -> _Place:
+    return change.pointer.rpartition("/")[0], json.dumps(value, sort_keys=True)
 
 
 def lacks(resource: Resource, change: Change) -> bool:

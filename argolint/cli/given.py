@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,7 +97,7 @@ class CommandOptions:
 
     @property
     def style(self) -> Style:
-        return Style.for_terminal(
+        style = Style.for_terminal(
             self.color,
             quiet=self.quiet,
             verbose=self.verbose,
@@ -105,3 +105,4 @@ class CommandOptions:
             group_by=self.group_by or "",
             statistics=self.statistics,
         )
+        return replace(style, snapshots=self.snapshots)

@@ -50,7 +50,7 @@ from argolint import (
 from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
 from argolint.redaction import HIDDEN, excerpt, show_sides, without_secrets
-from argolint.values import below, enumerated, mapping, text_at
+from argolint.values import at_and_above, enumerated, mapping, text_at
 from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
@@ -336,21 +336,19 @@ def _claims(shared: Shared) -> Iterator[Symptom]:
     """The warnings, the tracking data and the contested fields on the object in all applications, and refused syncs."""
     pointers: set[str] = set()
     is_refusal = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for another reason
+    contested = set(shared.fields)
+    within = {above for field in contested for above in at_and_above(field)}
     for party_ in shared.parties:
         yield from (Symptom.condition("SharedResourceWarning", message) for message in party_.warnings)
         yield from (_symptom(kind, key, detail) for kind, key, detail in party_.waiting if key or is_refusal)
         pointers.update(party_.moved)
-        pointers.update(p for p in party_.changed if any(_do_overlap(p, field) for field in shared.fields))
+        pointers.update(p for p in party_.changed if p in within or not contested.isdisjoint(at_and_above(p)))
     yield from (Symptom.change(shared.id, pointer) for pointer in sorted(pointers))
 
 
 def _symptom(kind: Any, key: Sequence[str] | None, detail: str) -> Symptom:
     """A symptom from the plain JSON of a fact."""
     return Symptom(kind, ResourceKey(*key) if key else None, detail)
-
-
-def _do_overlap(one: str, other: str) -> bool:
-    return below(one, other) or below(other, one)
 
 
 RULE = Rule(

@@ -31,9 +31,9 @@ def neighbour_refusals(obj: Object, live: Object | None) -> Iterator[Refused]:
     yield from label_refusals(mapping(obj, "metadata", "labels"), "/metadata/labels")
     lowered = {key.lower(): "" for key in annotations_of(obj)}  # as the API server checks them (ValidateAnnotations)
     yield from key_refusals(lowered, "/metadata/annotations")
-    reselects = live is not None and dig(live, "spec", "selector") != dig(obj, "spec", "selector")
+    reselects = live is not None and "spec" in obj and dig(live, "spec", "selector") != dig(obj, "spec", "selector")
     for check in _CHECKS.get(kind, ()):
-        if not (check is _selector and reselects):  # the selector itself cannot change: immutable-field says so
+        if not (check is _selector and reselects):  # another selector cannot be set: immutable-field says so
             yield from check(obj)
     if kind == "PersistentVolumeClaim" and live is not None:
         yield from _shrunk(obj, live)

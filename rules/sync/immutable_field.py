@@ -30,6 +30,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Json,
     Location,
     Object,
     Rank,
@@ -39,7 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import not_yet_applied, settled
+from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
 from argolint.edits import application_place, manifest_patch, removals, set_field, sync_option
 from argolint.edits.advice import advice
@@ -110,6 +111,7 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
 
 
 def _is_immutable_change(resource: Resource, change: Change) -> bool:
+<<<<<<< HEAD
     """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content and `complete` fields."""
     if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
         return True
@@ -117,8 +119,39 @@ def _is_immutable_change(resource: Resource, change: Change) -> bool:
     if change.desired is MISSING or change.live is MISSING:
         return any(fits(field, change.pointer) for field in entry.get("complete", ()))
     return any(fits(field, change.pointer) for field in entry["fields"])
+=======
+    """Whether a sync changes a field that cannot change: also one that only Git or only live has, unless the API server fills it in or drops it."""
+    if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
+        return True
+    entry = _immutable_fields()[resource.group, resource.kind]
+    if not any(fits(field, change.pointer) for field in entry["fields"]):
+        return False
+    if change.live is MISSING:
+        return change.desired not in _DROPPED and change.pointer not in _MAY_COME
+    if change.desired is not MISSING:
+        return True
+    return _is_own(resource, change) and not any(fits(field, change.pointer) for field in _KEPT)
+>>>>>>> h-newcomer
 
 
+def _is_own(resource: Resource, change: Change) -> bool:
+    """Whether Argo CD's last apply sent the field, so that a sync without it removes it; others are what the API server assigned."""
+    by_apply = change.writer is not None and change.writer.operation == "Apply" and by_argocd(change.writer)
+    return by_apply or applied_value(resource, change) is not MISSING
+
+
+_DROPPED: tuple[Json, ...] = (MISSING, None, "", 0, False, [], {})
+"""Values that the API server stores as if the field were not there."""
+_MAY_COME = ("/spec/storageClassName", "/spec/volumeName")
+"""Fields of a claim that may still be set once (core/validation, ValidatePersistentVolumeClaimUpdate)."""
+_KEPT = (
+    "/spec/clusterIP",
+    "/spec/clusterIPs/0",
+    "/spec/ipFamilies/0",
+    "/spec/serviceAccountName",
+    "/spec/template/spec/serviceAccountName",
+)
+"""Fields that stay where Git drops them: addresses are taken from the live Service, an account from its deprecated twin."""
 _MARKED = ("/data", "/binaryData", "/immutable")
 """Fields of a ConfigMap or Secret that `immutable: true` fixes (core/v1)."""
 

@@ -77,6 +77,8 @@ class Style:
     """A sentence: what is new since the previous check."""
     again: str = ""
     """The command that prints the report in another form, for commands without such options."""
+    snapshots: tuple[str, ...] = ()
+    """What was read in place of a server: a command to go on with reads it too."""
     metrics: Metrics = field(default_factory=Metrics)
     replaces: str = ""
     """The previous content of the file, for formats that keep some of it."""

@@ -148,16 +148,17 @@ def _families(findings: Sequence[ReportedFinding]) -> str:
 def _next_steps(first: ReportedFinding, style: Style) -> Iterator[str]:
     """The commands to go on with; they are not wrapped."""
     again = f"{style.again} " if style.again else "add "
+    read = "".join(f" --snapshot {sh(path)}" for path in style.snapshots)
     steps = [
-        (f"argolint why {sh(app_name(first.app))}", "from Git to the cluster, and what is wrong"),
+        (f"argolint why {sh(app_name(first.app))}{read}", "from Git to the cluster, and what is wrong"),
         (f"argolint explain {rule_name(first)}", "why, what to do"),
         (f"{again}-o concise", "every cause"),
         (f"{again}--full", "every finding"),
     ]
     if style.again:
         steps = [*steps[1:], ("argolint check", "your own Argo CD")]
-    width = max(len(command) for command, _ in steps)
-    room = style.width - width - 14
+    width = max(len(command) for command, _ in steps if not read or read not in command)
     for place, (command, what) in enumerate(steps):
+        room = style.width - max(width, len(command)) - 14
         lead = paint("next", style, bold=True) + " " * 8 if place == 0 else " " * 12
         yield f"{lead}{command:{width}}  {paint(what, style, dim=True) if len(what) <= room else ''}".rstrip()
