@@ -322,8 +322,8 @@ def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: s
 class OneCommit:
     """A commit that holds these files."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self.held, self.files, self.others = files, sorted(files), ()
+    def __init__(self, files: Mapping[str, str], *others: str) -> None:
+        self.held, self.files, self.others = files, sorted(files), others
 
     def reads(self, url: str, revision: str) -> bool:
         return (url, revision) == (REPO, "main")
@@ -345,3 +345,25 @@ def test_a_file_gives_its_keys_and_its_path(name: str, more: dict[str, Any]) -> 
     commit = OneCommit({"web/app.yaml": "team: {name: red}", "README.md": "no element"})
     made = generated(a_set(files, name=name, folder="web", **more)["spec"], "argocd", fleet({}), commit)
     assert list(made) == ["red-web-app.yaml-web"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ([{"path": "*"}, {"path": "ledger", "exclude": True}], ["web"]),
+        ([{"path": "*"}, {"path": "web/base", "exclude": True}], ["ledger", "web"]),
+        ([{"path": "*/*"}], ["base"]),
+        ([{"path": "*/*"}, {"path": "web/*", "exclude": True}], []),
+        ([{"path": "*"}], None),
+        ([{"path": "shared/*"}], None),
+    ],
+)
+def test_folders_that_a_pattern_takes_and_no_exclusion_leaves(wanted: list[Any], found: list[str] | None) -> None:
+    files = {"web/a.yaml": "", "web/base/b.yaml": "", "ledger/c.yaml": "", ".ci/d.yaml": ""}
+    commit = OneCommit(files, *([] if found is not None else ["shared"]))
+    given = a_set({"git": {"repoURL": REPO, "revision": "main", "directories": wanted}})["spec"]
+    if found is None:
+        with pytest.raises(NotEvaluatedError, match="its folders may lie in shared"):
+            generated(given, "argocd", fleet({}), commit)
+    else:
+        assert list(generated(given, "argocd", fleet({}), commit)) == found

@@ -213,7 +213,7 @@ _GO = regex(
 
 def _go_expression(raw: Object) -> str:
     """A Go template expression in a set that does not use Go templates; else empty."""
-    found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec") or {}))
+    found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec")))
     return found[0].replace('\\"', '"') if found else ""
 
 

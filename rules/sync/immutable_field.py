@@ -111,15 +111,6 @@ def _immutable_fields() -> dict[tuple[str, str], Object]:
 
 
 def _is_immutable_change(resource: Resource, change: Change) -> bool:
-<<<<<<< HEAD
-    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in, but for marked content and `complete` fields."""
-    if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
-        return True
-    entry = _immutable_fields()[resource.group, resource.kind]
-    if change.desired is MISSING or change.live is MISSING:
-        return any(fits(field, change.pointer) for field in entry.get("complete", ()))
-    return any(fits(field, change.pointer) for field in entry["fields"])
-=======
     """Whether a sync changes a field that cannot change: also one that only Git or only live has, unless the API server fills it in or drops it."""
     if get(resource.live, "/immutable", None) is True and any(below(change.pointer, at) for at in _MARKED):
         return True
@@ -131,7 +122,6 @@ def _is_immutable_change(resource: Resource, change: Change) -> bool:
     if change.desired is not MISSING:
         return True
     return _is_own(resource, change) and not any(fits(field, change.pointer) for field in _KEPT)
->>>>>>> h-newcomer
 
 
 def _is_own(resource: Resource, change: Change) -> bool:

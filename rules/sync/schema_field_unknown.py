@@ -106,18 +106,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             read = _undeclared_field(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, fleet, read, (*claims, *missing_symptoms(app)))
-    has_paths = False
-    for failed in failures_explained_by(app, "schema-field-unknown"):
-        if has_paths := bool(_paths(failed.message)):
-            yield _finding(
-                app, fleet, _undeclared_field(app, failed.message, resource_of(app, failed)), tuple(consequences(app))
-            )
+    refused = [f for f in failures_explained_by(app, "schema-field-unknown") if _paths(f.message)]
+    for failed in refused:
+        read = _undeclared_field(app, failed.message, resource_of(app, failed))
+        yield _finding(app, fleet, read, tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped_field_findings(app, resource)
         elif pruned := _dropped_changes(app, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
-    for resource in () if has_paths else app.stated:
+    for resource in () if refused else app.stated:
         if resource.status != "OutOfSync" and not resource.hook:
             continue
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")

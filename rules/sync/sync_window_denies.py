@@ -85,7 +85,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     gap = (
         f"and leaves no gap within {_HORIZON.days} days"
         if certain
-        else "and open and close too often to tell when one ends"
+        else "while windows open and close too often to tell when one ends"
     )
     when = f"until {opening:%Y-%m-%d %H:%M} UTC" if opening else gap
     yield _finding(app, windows, at.is_open, opening, when)
