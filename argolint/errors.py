@@ -7,6 +7,9 @@
     ├── SnapshotError        a snapshot cannot be read
     │   └── NotRecorded      the snapshot is intact, but lacks this one answer
     ├── ApiError             the server answered with an error status
+    ├── ExportError          a commit's files cannot be exported: a Failure of the applications that are rendered of it
+    ├── HelmError            a chart does not render here: a Failure of that application
+    │   └── NotHereError     it may render on the server
     └── UnreadableStateError an object's state is no JSON: a Failure of that application, the others continue
 
 Faults of the user's platform are Findings, and things that could not be looked at are Failures. Neither is raised.
@@ -47,6 +50,18 @@ class SnapshotError(ArgolintError):
 
 class NotRecorded(SnapshotError):
     """An intact snapshot lacks this one answer."""
+
+
+class ExportError(ArgolintError):
+    """The commit's files cannot be exported, or not safely."""
+
+
+class HelmError(ArgolintError):
+    """The chart does not render here; `message` has Helm's own text."""
+
+
+class NotHereError(HelmError):
+    """The repo-server may be able to render it; something is missing here that is not fetched."""
 
 
 class ApiError(ArgolintError):

@@ -305,7 +305,8 @@ class FixtureTransport:
     def _about(self, app: Mapping[str, Json], what: str, query: Mapping[str, str]) -> Json:
         match what:
             case "managed-resources":
-                return {"items": [self._managed(app, r) for r in app.get("resources") or ()]}
+                kept = [r for r in app.get("resources") or () if not r.get("hook")]  # the server leaves hooks out
+                return {"items": [self._managed(app, r) for r in kept]}
             case "resource-tree":
                 return {
                     "nodes": [*self._tree(app), *(app.get("nodes") or ())],
@@ -438,7 +439,8 @@ class FixtureTransport:
 
     def _live(self, app: Mapping[str, Json], query: Mapping[str, str]) -> Json:
         cluster = cluster_of(app.get("spec") or {}, {})
-        for obj in self._data.get("live") or ():
+        hooks = [r["live"] for r in app.get("resources") or () if r.get("hook") and r.get("live")]
+        for obj in (*hooks, *(self._data.get("live") or ())):
             metadata = obj["metadata"]
             same = (obj["kind"], metadata["name"], metadata.get("namespace", "")) == (
                 query["kind"],

@@ -18,7 +18,14 @@ from argolint.testing import FixtureTransport
 REPO = "https://git.example.com/shop/apps.git"
 REVISION = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
 Manifest = dict[str, Any]
-_CLUSTER_SCOPED = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass")
+_CLUSTER_SCOPED = (
+    "CustomResourceDefinition",
+    "GatewayClass",
+    "IngressClass",
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+)
 
 _SETTINGS = {
     "user.name": "a",

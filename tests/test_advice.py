@@ -223,11 +223,17 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    made = {"maker", "command", "there", "app"}  # of what makes a Secret
+    said = {"what", "elsewhere"}  # of the driver's message
+    lacks = {"keys", "certificate"}  # of what is missing
+    login = {"auth", "role", "mount", "account", "account_ns", "audiences"}  # of a maker that Vault refuses
+    made = {"maker", "command", "there", "app", *login}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
     assert (
-        _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *made, *after, *later})
+        _missing(
+            needed,
+            {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *said, *lacks, *made, *after, *later},
+        )
         == {}
     )
     stages = {"pod", "scheduling", "image", "volume"}

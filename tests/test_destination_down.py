@@ -90,5 +90,5 @@ def test_what_another_part_of_argo_cd_does_not_answer_is_no_fault_of_the_cluster
         'connection error: desc = "transport: Error while dialing: dial tcp 10.0.0.1:8081: connect: connection refused"'
     )
     _, _, report = checked(tmp_path, Down(said, "Failed"))
-    assert {f["stage"] for f in report["failures"]} == {"managed-resources", "resource-tree"}
+    assert {f["stage"] for f in report["failures"]} == {"managed-resources"}
     assert all(f["hint"].startswith("argocd-repo-server does not answer") for f in report["failures"])

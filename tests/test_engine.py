@@ -18,7 +18,7 @@ from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, Resou
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
-from argolint.engine.load import read_fleet
+from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.run import run
 from argolint.engine.settle import settle
@@ -35,7 +35,7 @@ from tests.conftest import recording
 from tests.recorded import plainly
 from tests.recorded import rules as every_rule
 
-WEB = {
+WEB: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web", "namespace": "default"},
@@ -124,6 +124,103 @@ def test_in_a_large_fleet_a_healthy_application_without_delicate_kinds_costs_no_
     lint.examine_shard(t, Plan(rules))
     assert [p for p in t.paths if p.startswith("/api/v1/applications/")] == []
     assert t.paths.count("/api/v1/applications") == 1
+
+
+CONFIG = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "default"},
+    "data": {"a": "1"},
+}
+CHANGED = {"desired": CONFIG, "live": {**CONFIG, "data": {"a": "2"}}}
+RENDER_FAILED = {
+    "conditions": [{"type": "ComparisonError", "message": "app path does not exist"}],
+    "sync": {"status": "Unknown"},
+}
+
+
+@pytest.mark.parametrize(
+    ("app", "server", "asked"),
+    [
+        ({"resources": [CHANGED]}, {}, ["managed-resources"]),
+        (
+            {"resources": [{"desired": WEB, "live": {**WEB, "spec": {"replicas": 2}}}]},
+            {},
+            ["managed-resources", "resource-tree"],
+        ),
+        (
+            {"resources": [CHANGED], "status": {"health": {"status": "Progressing"}}},
+            {},
+            ["managed-resources", "resource-tree"],
+        ),
+        (
+            {"resources": [CHANGED], "status": {"operationState": {"phase": "Failed"}}},
+            {},
+            ["managed-resources", "resource-tree"],
+        ),
+        ({"resources": [CHANGED]}, {"orphanedResources": {}}, ["managed-resources", "resource-tree"]),
+        ({"status": RENDER_FAILED}, {}, []),
+        ({"status": RENDER_FAILED}, {"orphanedResources": {}}, ["managed-resources", "resource-tree"]),
+        (
+            {"status": {**RENDER_FAILED, "operationState": {"phase": "Error"}}},
+            {},
+            ["managed-resources", "resource-tree"],
+        ),
+        ({"status": RENDER_FAILED, "resources": [CHANGED]}, {}, ["managed-resources"]),
+    ],
+    ids=("alone", "pods", "ill", "failed", "orphans", "empty", "empty-orphans", "empty-failed", "blind"),
+)
+def test_states_and_tree_are_asked_where_they_may_show_more_than_the_list(
+    app: Mapping[str, Any], server: Mapping[str, Any], asked: list[str]
+) -> None:
+    """Also for `why`, which reads what a snapshot of a check has."""
+    project = {"metadata": {"name": "default"}, "spec": server}
+    data = {"about": "x", "apps": [{"name": "a", **app}], "server": {"projects": [project]}}
+    plan = Plan(tuple(ChosenRule(r, r.default_options) for r in load_rules().values()))
+
+    def checked(t: Counting) -> None:
+        lint.examine_shard(t, plan)
+
+    def read(t: Counting) -> None:
+        fleet, _ = read_fleet(t)
+        read_application(t, fleet.apps[0], fleet, plan, states=True)
+
+    for how in (checked, read):
+        t = Counting(data)
+        how(t)
+        states = [path.rpartition("/")[2] for path in t.paths if path.startswith("/api/v1/applications/a/")]
+        assert [stage for stage in states if stage in ("managed-resources", "resource-tree")] == asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "below", "asked"),
+    [
+        ("Deployment", ("ReplicaSet",), {"ReplicaSet"}),
+        ("Deployment", (), {"Deployment"}),
+        ("StatefulSet", ("Pod",), {"Pod", "StatefulSet"}),
+        ("StatefulSet", ("Pod", "Pod"), {"Pod"}),
+        ("DaemonSet", ("Pod", "Pod"), {"Pod", "DaemonSet"}),
+    ],
+)
+def test_events_of_a_workload_are_asked_where_its_pods_do_not_say_more(
+    kind: str, below: tuple[str, ...], asked: set[str]
+) -> None:
+    pods = {"spec": {"containers": [{"name": "web", "image": "web"}]}}
+    spec = {"replicas": 2, "template": pods}
+    live = {**WEB, "kind": kind, "metadata": {**WEB["metadata"], "uid": "w"}, "spec": spec}
+    ill = {"status": "Progressing"}
+    parent = {"group": "apps", "kind": kind, "namespace": "default", "name": "web", "uid": "w"}
+    nodes = [
+        {"kind": one, "namespace": "default", "name": f"web-{n}", "uid": f"p{n}", "parentRefs": [parent], "health": ill}
+        for n, one in enumerate(below)
+    ]
+    app = {"name": "a", "status": {"health": ill}, "nodes": nodes}
+    app["resources"] = [{"desired": {**live, "metadata": WEB["metadata"]}, "live": live, "health": ill}]
+    t = FixtureTransport(fixture(app).data)
+    fleet, _ = read_fleet(t)
+    plan = Plan(tuple(ChosenRule(load_rules()[id_], None) for id_ in ("pod-security-refused",)))
+    read, _ = read_application(t, fleet.apps[0], fleet, plan, states=True)
+    assert {want.resource.kind for want in read.evidence if want.kind == "events" and want.resource} == asked
 
 
 def test_evidence_is_fetched_once_and_what_cannot_be_had_is_none() -> None:

@@ -163,13 +163,13 @@ A, B = (ResourceId("external-secrets.io", "ExternalSecret", "pay", name) for nam
 RENAME = [{"op": "replace", "path": "/spec/target/name", "value": "a"}]
 
 
-def _fleet_fix(value: str, verified: bool | None, contested: Sequence[str]) -> Fix:
+def _fleet_fix(value: str, verified: bool | None, contested: Sequence[str], known: Sequence[ResourceId]) -> Fix:
     """The verdict of a fleet finding's rename, where the finding of the object itself has this verdict for its own."""
     app = AppRef("argocd", "pay", "default", "")
     own = Fix("Rename it", "manifest", "a", Edit("json-patch", RENAME), verified=verified)
     of_object = Finding(message="a fails", at=Location(app, A), fixes=(own,))
     asked = Fix("Rename it", "manifest", "a", Edit("json-patch", [{**RENAME[0], "value": value}]))
-    facts = [Fact("key", app, {"name": id_.name}, about=id_.key) for id_ in (A, B)]
+    facts = [Fact("key", app, {"name": id_.name}, about=id_.key) for id_ in known]
 
     def rejoin(rest: Sequence[Fact]) -> list[Finding]:
         return [of_object] if {fact.data["name"] for fact in rest} & set(contested) else []
@@ -178,18 +178,19 @@ def _fleet_fix(value: str, verified: bool | None, contested: Sequence[str]) -> F
 
 
 @pytest.mark.parametrize(
-    ("value", "verified", "contested", "verdict"),
+    ("value", "verified", "contested", "known", "verdict"),
     [
-        ("a", True, (), True),
-        ("other", True, (), None),
-        ("a", None, (), None),
-        ("a", True, ("b",), None),
+        ("a", True, (), (A, B), True),
+        ("other", True, (), (A, B), None),
+        ("a", None, (), (A, B), None),
+        ("a", True, ("b",), (A, B), None),
+        ("a", True, (), (B,), None),
     ],
 )
 def test_an_edit_that_ends_what_its_object_shows_is_verified_for_the_fleet_too(
-    value: str, verified: bool | None, contested: Sequence[str], verdict: bool | None
+    value: str, verified: bool | None, contested: Sequence[str], known: Sequence[ResourceId], verdict: bool | None
 ) -> None:
-    assert _fleet_fix(value, verified, contested).verified is verdict
+    assert _fleet_fix(value, verified, contested, known).verified is verdict
 
 
 def _slipped(spread: object, *more: dict[str, Any]) -> bool | None:

@@ -74,7 +74,11 @@ CERTIFICATE = made(
     "Certificate",
     "web",
     "cert-manager.io/v1",
-    spec={"secretName": "web-tls", "issuerRef": {"kind": "ClusterIssuer", "name": "main"}},
+    spec={
+        "secretName": "web-tls",
+        "dnsNames": ["web.example.com"],
+        "issuerRef": {"kind": "ClusterIssuer", "name": "main"},
+    },
 )
 READY = {
     "status": {
@@ -129,6 +133,71 @@ TIDES = made(
         ],
     },
 )
+
+
+CLASS = made("IngressClass", "nginx", "networking.k8s.io/v1", spec={"controller": "k8s.io/ingress-nginx"})
+
+
+def binding(name: str, namespace: str, account: str) -> Manifest:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "shop-reader"}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return made("RoleBinding", name, "rbac.authorization.k8s.io/v1", roleRef=role, subjects=[subject])
+
+
+def with_spec(one: Manifest, **fields: Any) -> Manifest:
+    return {**one, "spec": {**one["spec"], **fields}}
+
+
+def labelled(one: Manifest, **labels: str) -> Manifest:
+    """A workload with further labels in its selector and its pods, as kustomize's commonLabels write them."""
+    selector = {"matchLabels": {**one["spec"]["selector"]["matchLabels"], **labels}}
+    template = {**one["spec"]["template"], "metadata": {"labels": selector["matchLabels"]}}
+    return with_spec(one, selector=selector, template=template)
+
+
+def key_of(secret: str, key: str) -> Manifest:
+    """A variable that reads a key of a Secret."""
+    return {"name": key.upper(), "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def requiring(crd: Manifest, field: str) -> Manifest:
+    one = json.loads(json.dumps(crd))
+    one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = [field]
+    made_of: Manifest = one
+    return made_of
+
+
+def running_as(one: Manifest, account: str) -> Manifest:
+    pod = {**one["spec"]["template"]["spec"], "serviceAccountName": account}
+    return with_spec(one, template={**one["spec"]["template"], "spec": pod})
+
+
+def with_name(one: Manifest, name: str) -> Manifest:
+    return {**one, "metadata": {**one["metadata"], "name": name}}
+
+
+def claim(name: str) -> Manifest:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return made("PersistentVolumeClaim", name, spec=spec)
+
+
+def mounting(one: Manifest, name: str) -> Manifest:
+    """A workload whose pods mount a claim."""
+    pod = one["spec"]["template"]["spec"]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+    containers = [{**pod["containers"][0], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]
+    template = {**one["spec"]["template"], "spec": {**pod, "volumes": volumes, "containers": containers}}
+    return with_spec(one, template=template)
+
+
+def budget(name: str, **bound: Any) -> Manifest:
+    return made("PodDisruptionBudget", name, "policy/v1", spec={"selector": {"matchLabels": {"app": name}}, **bound})
+
+
+def policy(text: str) -> Manifest:
+    """Argo CD's own policy."""
+    one = made("ConfigMap", "argocd-rbac-cm", data={"policy.csv": text})
+    return {**one, "metadata": {"name": "argocd-rbac-cm", "namespace": "argocd"}}
 
 
 def guarded(level: str) -> Manifest:
@@ -232,7 +301,10 @@ def run(case: Case, folder: Path) -> Verdict:
 
     git(folder, "init", "--quiet")
     commit(folder, {name: text(documents) for name, documents in {**BASE, **case.base}.items()})
-    served = ("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret")
+    served = (
+        *("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret"),
+        *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
+    )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
@@ -331,6 +403,41 @@ HARMLESS = {
                 annotated(job("announce", envFrom=[{"configMapRef": {"name": "new-config"}}]), hook="PostSync"),
             ]
         }
+    ),
+    "an Ingress and a binding of what is there": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/cluster-issuer": "main"}},
+                },
+                service("web"),
+                binding("web", "shop", "web"),
+                binding("other", "other", "made-elsewhere"),
+            ],
+        },
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/account.yaml": [made("ServiceAccount", "web")]},
+    ),
+    "a budget with room, and one over pods of an operator": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=1), budget("made-elsewhere", maxUnavailable=0)]},
+        base={"web/extra.yaml": [made("Cluster", "made-elsewhere", "databases.example.org/v1", spec={"instances": 1})]},
+    ),
+    "another line of Argo CD's own policy": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow\ng, someone, role:dev")]},
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "pods that a quota has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
+    ),
+    "a hook that changes and stays right": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", envFrom=[{"configMapRef": {"name": "web-config"}}]), hook="PreSync")
+            ]
+        },
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
     ),
     "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
@@ -535,6 +642,145 @@ FAULTY = {
         {"web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web-confg"}}])]},
         (("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),),
     ),
+    "a class that almost exists, an issuer of the other scope and a certificate of almost that name": Case(
+        {
+            "web/i.yaml": [
+                {
+                    **ingress("web"),
+                    "metadata": {"name": "web", "annotations": {"cert-manager.io/issuer": "main"}},
+                    "spec": {**ingress("web")["spec"], "ingressClassName": "ngnix"},
+                },
+                {
+                    **ingress("mail", "mail.example.com"),
+                    "spec": {"tls": [{"secretName": "web-tsl"}], **ingress("web")["spec"]},
+                },
+                service("web"),
+            ],
+        },
+        (
+            ("target-missing", "error", "web", "/spec/tls/0/secretName"),
+            ("target-missing", "error", "web", "/metadata/annotations/cert-manager.io~1issuer"),
+            ("target-missing", "error", "web", "/spec/ingressClassName"),
+        ),
+        base={"admin/issuer.yaml": [ISSUER, CLASS], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "a binding for an account of another namespace": Case(
+        {"web/binding.yaml": [binding("web", "default", "web")]},
+        (("target-missing", "warning", "web", "/subjects/0/name"),),
+        base={"web/account.yaml": [made("ServiceAccount", "web")]},
+    ),
+    "a budget that demands all pods": Case(
+        {"web/budget.yaml": [budget("web", minAvailable=2)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+    ),
+    "fewer pods than a budget needs to let one go": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=1)]},
+        (("pdb-blocks", "warning", "web", "/spec/minAvailable"),),
+        base={"web/budget.yaml": [budget("web", minAvailable=1)]},
+    ),
+    "a line of Argo CD's own policy that it cannot read": Case(
+        {"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*")]},
+        (("rbac-policy-invalid", "error", "admin", "/data/policy.csv"),),
+        base={"admin/rbac.yaml": [policy("p, role:dev, applications, sync, shop/*, allow")]},
+    ),
+    "a store that shuts a namespace out": Case(
+        {"admin/store.yaml": [with_spec(STORE, conditions=[{"namespaces": ["other"]}])]},
+        (("secret-store-shuts-out", "error", "admin", "/spec/conditions"),),
+        base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a level that refuses the pods of other applications": Case(
+        {"ground/namespace.yaml": [guarded("restricted")]},
+        (("pod-security-refused", "error", "ground", "/metadata/labels/pod-security.kubernetes.io~1enforce"),),
+        base={"ground/namespace.yaml": [guarded("baseline")]},
+    ),
+    "a further label in a selector": Case(
+        {"web/deployment.yaml": [labelled(deployment("web"), team="a")]},
+        (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
+    "a key that the ExternalSecret of another application never writes": Case(
+        {"web/deployment.yaml": [deployment("web", env=[key_of("e", "b")])]},
+        (
+            (
+                "external-secret-key-not-written",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key",
+            ),
+        ),
+        base={"admin/store.yaml": [STORE], "cart/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a custom resource that lacks what a definition of another application requires": Case(
+        {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"way": "in"})]},
+        (("sync-failed", "error", "web", "/spec/height"),),
+        base={"admin/crd.yaml": [requiring(TIDES, "height")]},
+    ),
+    "an account that a binding does not follow": Case(
+        {
+            "web/deployment.yaml": [running_as(deployment("web"), "new")],
+            "web/new.yaml": [made("ServiceAccount", "new")],
+        },
+        (("rights-left-behind", "error", "web", "/spec/template/spec/serviceAccountName"),),
+        base={
+            "web/deployment.yaml": [running_as(deployment("web"), "web")],
+            "web/account.yaml": [made("ServiceAccount", "web"), binding("web", "shop", "web")],
+        },
+    ),
+    "faults of a new hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(
+                    job("migrate", comand=["a"], envFrom=[{"configMapRef": {"name": "web-confg"}}]), hook="PreSync"
+                ),
+                annotated(job("announce", image="web:<no value>"), hook="PostSync"),
+            ]
+        },
+        (
+            ("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),
+            ("schema-field-unknown", "error", "web", "/spec/template/spec/containers/0/comand"),
+            ("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),
+        ),
+    ),
+    "faults that an edit brings into a hook": Case(
+        {
+            "web/migrate.yaml": [
+                annotated(job("migrate", volumeMounts=[{"name": "x", "mountPath": "/x"}]), hook="PreSync")
+            ]
+        },
+        (("sync-failed", "error", "web", "/spec/template/spec/containers/0/volumeMounts/0/name"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
+    "a type that makes a hook one of no phase": Case(
+        {"web/migrate.yaml": [annotated(job("migrate"), hook="PreSnyc")]},
+        (("unknown-option", "warning", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
+        base={"web/migrate.yaml": [annotated(job("migrate"), hook="PreSync")]},
+    ),
+    "a second certificate for a Secret": Case(
+        {"cart/certificate.yaml": [with_name(CERTIFICATE, "cart")]},
+        (("certificate-secret-shared", "error", "cart", "/spec/secretName"),),
+        base={"admin/issuer.yaml": [ISSUER], "web/certificate.yaml": [CERTIFICATE]},
+    ),
+    "more pods than a quota of another application has room for": Case(
+        {"web/deployment.yaml": [with_spec(deployment("web"), replicas=20)]},
+        (("quota-exceeded", "error", "web", "/spec/replicas"),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"pods": "10"}})]},
+        live={"ResourceQuota/few": {"status": {"used": {"pods": "6"}}}},
+    ),
+    "a load balancer that a quota forbids": Case(
+        {"web/door.yaml": [service("web", type="LoadBalancer")]},
+        (("quota-exceeded", "error", "web", ""),),
+        base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"services.loadbalancers": "0"}})]},
+    ),
+    "two pods for a volume of one node": Case(
+        {"web/files.yaml": [claim("files"), mounting(deployment("web"), "files")], "web/deployment.yaml": None},
+        (("claim-one-node", "warning", "web", "/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"),),
+        base={"web/files.yaml": [claim("files")]},
+    ),
+    "a node port outside of the range": Case(
+        {"web/s.yaml": [node_port("web", 8080)]},
+        (("node-port-taken", "error", "web", "/spec/ports/0/nodePort"),),
+    ),
     "pods that the namespace of another application refuses": Case(
         {"web/deployment.yaml": [deployment("web", securityContext={"privileged": True})]},
         (("pod-security-refused", "error", "web", "/spec/template/spec"),),
@@ -542,7 +788,10 @@ FAULTY = {
     ),
     "a level that refuses the pods": Case(
         {"admin/namespace.yaml": [guarded("restricted")]},
-        (("pod-security-refused", "error", "admin", "/spec/template/spec"),),
+        (
+            ("pod-security-refused", "error", "admin", "/metadata/labels/pod-security.kubernetes.io~1enforce"),
+            ("pod-security-refused", "error", "admin", "/spec/template/spec"),
+        ),
         base={"admin/namespace.yaml": [guarded("baseline")]},
     ),
     "pods beyond the LimitRange of another application": Case(
@@ -671,6 +920,13 @@ def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> Non
     ]
 
 
+def test_a_duration_of_retries_that_nothing_refuses_is_told(tmp_path: Path) -> None:
+    wrong = cart_application(syncPolicy={"retry": {"limit": 3, "backoff": {"duration": "5 minutes"}}})
+    verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
+    told = [(f.rule, f.at.app.name, f.at.pointer) for f in verdict.new]
+    assert told == [("retry-invalid", "cart", "/spec/syncPolicy/retry/backoff/duration")]
+
+
 def of_cart(**source: str) -> Manifest:
     """The Application cart with another source."""
     return cart_application(source={"repoURL": REPO, "path": "cart", "targetRevision": "main", **source})
@@ -732,7 +988,7 @@ def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path)
     """What is wrong with it is neither fixed nor new, though base and head render another name."""
     hook = made("PodDisruptionBudget", "migrate-RANDOM", "policy/v1beta1", spec=BUDGET)
     hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
-    other = {**hook, "spec": {**BUDGET, "maxUnavailable": 1}}
+    other = {**hook, "spec": {**BUDGET, "minAvailable": 2}}
     verdict = run(Case({"web/hook.yaml": [other]}, base={"web/hook.yaml": [hook]}), tmp_path)
     assert [f.rule for f in verdict.new] == []
     assert [f.rule for f in verdict.fixed] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,7 @@ AS = {"list": {"elements": [{"folder": "ledger", "as": "l"}, {"folder": "web", "
 MERGED = {
     "merge": {"mergeKeys": ["folder"], "generators": [AS, {"list": {"elements": [{"folder": "web", "as": "w"}]}}]}
 }
+CHOSEN = {**BOTH, "selector": {"matchLabels": {"folder": "web"}}}
 PULLS: dict[str, Any] = {"pullRequest": {"github": {"owner": "shop", "repo": "web"}}}
 GO: dict[str, Any] = {"goTemplate": True, "goTemplateOptions": ["missingkey=error"]}
 
@@ -187,6 +188,7 @@ GO: dict[str, Any] = {"goTemplate": True, "goTemplateOptions": ["missingkey=erro
          ["a-web", "a-ledger"], ["a-ledger", "a-web"], ["b-ledger", "b-web"]),
         (a_set(PULLS, BOTH, name="{{folder}}"), a_set(PULLS, name="{{folder}}"), ["pr-7", "ledger", "web"], ["ledger", "web"], []),
         (listed("web", "late"), listed("late"), ["web"], ["web"], []),
+        (a_set(CHOSEN, name="{{ .folder }}", **GO), listed("new"), ["web"], ["web"], ["new"]),
         (secrets(), golden("gold"), ["eu", "us"], ["us"], []),
         (secrets(), golden("gold"), ["eu", "us", "in-cluster"], ["in-cluster", "us"], []),
     ],
@@ -251,6 +253,8 @@ def test_the_policy_that_counts_says_whether_something_goes(live: Any, edit: Any
         (listed("web"), a_set({"list": {"elements": [{"folder": "web"}] * 3000}}), ["web"], "it makes more than 2,000 elements"),
         (listed("web"), a_set({"clusters": {"selector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}}}, name="{{name}}"), ["web"],
          "no API shows whether the cluster in-cluster has a Secret to select it by"),
+        (listed("web"), a_set({"clusters": {}, "selector": {"matchLabels": {"name": "eu"}}}, name="{{ .name }}", **GO), ["web"],
+         "it selects among elements with metadata or values"),
         (listed("web"), listed("web", "other"), ["web"], ""),
     ],
 )  # fmt: skip
@@ -313,3 +317,31 @@ def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: s
     live = {app.name: app.spec for app in owned_applications(known, raw)}
     given = generated(raw["spec"], "argocd", known, None)
     assert {name: one.manifest and one.manifest["spec"] for name, one in given.items()} == live
+
+
+class OneCommit:
+    """A commit that holds these files."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.held, self.files, self.others = files, sorted(files), ()
+
+    def reads(self, url: str, revision: str) -> bool:
+        return (url, revision) == (REPO, "main")
+
+    def texts(self, paths: Sequence[str]) -> list[str | None]:
+        return [self.held[path] for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("{{team.name}}-{{path.basename}}-{{path.filenameNormalized}}-{{path[0]}}", {}),
+        ("{{.team.name}}-{{.path.basename}}-{{.path.filenameNormalized}}-{{index .path.segments 0}}", GO),
+    ],
+)
+def test_a_file_gives_its_keys_and_its_path(name: str, more: dict[str, Any]) -> None:
+    """Flat without Go templates, maps with them."""
+    files = {"git": {"repoURL": REPO, "revision": "main", "files": [{"path": "*/*.yaml"}]}}
+    commit = OneCommit({"web/app.yaml": "team: {name: red}", "README.md": "no element"})
+    made = generated(a_set(files, name=name, folder="web", **more)["spec"], "argocd", fleet({}), commit)
+    assert list(made) == ["red-web-app.yaml-web"]

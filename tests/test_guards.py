@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from argolint import testing
+from argolint.errors import ExportError
 from argolint.fixes.compose import composed_operations
 from argolint.plugins import load_rules
-from argolint.sources.export import ExportError, export
+from argolint.sources.export import export
 from argolint.sources.yaml_text import EditError
 
 from .checkouts import DEPLOYMENT, finding, repository

@@ -26,7 +26,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.run import renderer
-from argolint.errors import ArgolintError, UsageError
+from argolint.errors import ArgolintError, ExportError, HelmError, UsageError
 from argolint.model import Edit, Finding, Fix, Location, ResourceId, Want
 from argolint.proof.replay import NO_CHECKS
 from argolint.proof.verify import verify
@@ -34,8 +34,8 @@ from argolint.snapshots.http_server import ReplayServer
 from argolint.sources import helm
 from argolint.sources.chart_schemas import refers_outside
 from argolint.sources.checkout import open_checkouts
-from argolint.sources.export import ExportError, export
-from argolint.sources.helm import HelmError, Template
+from argolint.sources.export import export
+from argolint.sources.helm import Template
 from argolint.sources.local_renders import LocalRenders
 from argolint.testing import FixtureTransport
 from tests.conftest import ROOT, Ran, run_argolint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argolint.values import at_and_above, below, enumerated, fits
+from argolint.values import at_and_above, below, common_pointer, enumerated, fits
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,18 @@ def test_words_beyond_the_limit_are_counted() -> None:
     assert enumerated(words, "field") == "a, b, c and 2 more fields"
     assert enumerated(words, limit=2) == "a, b and 3 more"
     assert enumerated(words, limit=None) == "a, b, c, d and e"
+
+
+@pytest.mark.parametrize(
+    ("pointers", "place"),
+    [
+        (["/spec/a~1b"], "/spec/a~1b"),
+        (["/spec/a", "/spec/a/b", "/spec/a/c"], "/spec/a"),
+        (["/spec/a/b/x", "/spec/a/c/x", "/spec/a/b/y"], "/spec/a"),
+        (["/spec/ab", "/spec/ac"], "/spec"),
+        (["/spec", "/data"], ""),
+        ([], ""),
+    ],
+)
+def test_the_common_place_of_pointers_contains_each_of_them(pointers: list[str], place: str) -> None:
+    assert common_pointer(pointers) == place

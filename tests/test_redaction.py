@@ -600,3 +600,15 @@ def test_lists_of_two_lengths_are_masked_each_by_itself() -> None:
     printed = in_places("/args", *((side["args"], side) for side in both))
     assert printed[1] == ["--depth=7"]
     assert "Tr0ub4dor" not in str(printed)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ('{\n\t"password": "hunter2xYq9",\n\t"user": "ann"\n}', '{\n\t"password": "(masked)",\n\t"user": "ann"\n}'),
+        ('{"password": "hunter2xYq9", "user": "ann"}', '{"password":"(masked)","user":"ann"}'),
+        ('{"password": "hunter2xYq9", "user": "ann"}\n', '{"password":"(masked)","user":"ann"}\n'),
+    ],
+)
+def test_a_document_of_several_lines_keeps_them_and_another_is_one_line(text: str, printed: str) -> None:
+    assert without_secrets(text) == printed

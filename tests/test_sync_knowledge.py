@@ -147,6 +147,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "fix": {"enum": ["hook", "orphan", "replace", "rename"]},
                 "loses": {"type": "string"},
                 "fields": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
+                "complete": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
             },
         },
     },

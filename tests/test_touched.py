@@ -546,3 +546,13 @@ def test_settings_that_count_for_all_applications_are_not_judged(
 def test_other_spellings_of_the_address_are_looked_at(other: str) -> None:
     found, _ = candidates(fleet(app("web", source("web", repo=other))), REPO, "main")
     assert [c.app.name for c in found] == ["web"]
+
+
+def test_a_manifest_that_moved_is_paired_with_the_one_that_is_equal() -> None:
+    """Two files held one name; the moved one is not the first of them, but the one with the same content."""
+    first, second = ({"kind": "Application", "metadata": {"name": "web"}, "spec": {"project": p}} for p in ("a", "b"))
+    found = manifests.paired([("a.yaml", first), ("b.yaml", second)], [("new.yaml", second)])
+    assert [(pair.before, pair.after, pair.file) for pair in found] == [
+        (second, second, "new.yaml"),
+        (first, None, "a.yaml"),
+    ]

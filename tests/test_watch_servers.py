@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from argolint.cli import serve
 from argolint.cli import session as common
 from argolint.cli.given import ServersFile
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import examine_sources
-from argolint.reports.document import Report
+from argolint.errors import ArgolintError, AuthError
+from argolint.reports.document import Report, ReportedFailure
 from argolint.reports.formats import Style
+from argolint.serve import followers
+from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
 from argolint.server.connection import Flags
 from argolint.snapshots.http_server import Faults, ReplayServer
@@ -107,6 +111,17 @@ def test_a_change_on_one_server_is_served_and_the_other_is_not_asked(world: Worl
     assert not any(p.startswith("/api/v1/applications?") for p in world.servers["eu"].seen[asked["eu"] :])
     fresh = _bytes(world.fresh())
     world.until(lambda: _served(world) == fresh)
+
+
+@pytest.mark.parametrize(("stage", "kind"), [("login", AuthError), ("applications", ArgolintError)])
+def test_a_server_is_down_if_no_application_of_it_was_read(world: World, stage: str, kind: type[ArgolintError]) -> None:
+    report = world.fresh()
+    apps = [found.app for found in report.applications]
+    failures = tuple(ReportedFailure(stage, "no", "ask", app) for app in apps if app.server == "https://us.example.com")
+    assert len(failures) == 2
+    down = followers._unread(CheckResult(structs.replace(report, failures=failures), apps))
+    assert {name: (type(error), str(error), error.hint) for name, error in down.items()} == {"us": (kind, "no", "ask")}
+    assert followers._unread(CheckResult(structs.replace(report, failures=failures[1:]), apps)) == {}
 
 
 def test_a_server_that_goes_down_is_its_failure_and_the_other_is_followed_on(world: World) -> None:

@@ -115,6 +115,13 @@ def test_a_completion_imports_no_command_and_no_rule(words: str) -> None:
     assert not {
         name for name in imported if name.startswith(("argolint_rules", "argolint.model", "argolint.cli.check"))
     }
+    assert ("importlib.metadata" in imported) == (not words.endswith("--sel") and not words.startswith("forecast"))
+
+
+def test_a_start_imports_neither_helm_nor_what_completions_need() -> None:
+    run = "import sys; import argolint.cli.check; from argolint.plugins import load_rules; load_rules(); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+    assert not {"argolint.sources.helm", "argolint.sources.local_renders", "deepdiff"} & set(ran.stdout.split())
 
 
 def test_a_start_compiles_few_of_its_patterns() -> None:

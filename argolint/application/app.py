@@ -194,6 +194,11 @@ class App:
         """Managed objects of a kind; `group` is exact if given (core is the empty string)."""
         return (r for r in self._by_kind.get(kind, ()) if group is None or r.id.group == group)
 
+    def as_read(self, resource: Resource) -> Resource:
+        """The object; a hook, which the server does not list among the managed objects, with its live state if a rule wants that."""
+        found = self.evidence.get(Want("live", resource.id)) if resource.hook and resource.live_state is None else None
+        return resource.with_live(found) if found else resource
+
     def of_kinds(self, table: Mapping[tuple[str, str], T]) -> Iterator[tuple[Resource, T]]:
         """Managed objects of the kinds in a table by group and kind, each with its entry, in the table's order."""
         if table.keys().isdisjoint(self._by_group_and_kind):

@@ -186,6 +186,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         """The object with the manifest of a failed comparison: Argo CD keeps the manifest, though its verdicts are void."""
         return msgspec.structs.replace(self, desired_known=True)
 
+    def with_live(self, live: Object) -> Resource:
+        """The object with a live state that was read apart."""
+        return msgspec.structs.replace(self, live_state=live, live_known=True)
+
     @cached_property
     def live(self) -> Object | None:
         return _decode(self.live_state, self.id) if self.live_known else None

@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import entry_points
-from importlib.resources import files
 from typing import Any
 
 import click
@@ -22,7 +21,9 @@ FILE = "completions.json"
 
 @cache
 def _known() -> Any:
-    return json.loads(files(__package__).joinpath(FILE).read_bytes())
+    return json.loads(
+        pkgutil.get_data(__package__, FILE) or b""
+    )  # importlib.resources takes as long to import as click
 
 
 def command(name: str) -> click.Command:
@@ -64,6 +65,8 @@ _VALUES: Mapping[str, Callable[..., list[CompletionItem]]] = {"pages": pages, "s
 
 
 def _fitting(kind: str, incomplete: str) -> list[CompletionItem]:
+    from importlib.metadata import entry_points  # a fourth of a completion, and options need no rules
+
     found: dict[str, str] = (words() if entry_points(group="argolint.rules") else _known()["words"])[kind]
     return [CompletionItem(word, help=text) for word, text in sorted(found.items()) if word.startswith(incomplete)]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -22,10 +23,11 @@ from argolint.host.temporary import temporary_folder
 from argolint.reports import formats
 from argolint.server.limits import NONE, Limits, Pacing
 from argolint.server.user import read_settings
-from argolint.sources import helm
 from argolint.sources.checkout import Checkout, open_checkouts
-from argolint.sources.local_renders import LocalRenders
 from argolint.suppression import suppress
+
+if TYPE_CHECKING:
+    from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def _checkouts(opts: CommandOptions) -> tuple[Checkout, ...]:
     if opts.helm_render:
         if not opts.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+        from argolint.sources import helm
+
         helm.find(*map(Path, opts.checkouts))
     return open_checkouts(opts.checkouts, "--checkout")
 
@@ -129,6 +133,9 @@ def local_renders(opts: CommandOptions, checkouts: tuple[Checkout, ...]) -> Loca
     """The local rendering of --helm-render. Its folder lives as long as the command."""
     if not opts.helm_render:
         return None
+    from argolint.sources import helm
+    from argolint.sources.local_renders import LocalRenders
+
     return LocalRenders(
         helm.find(*(c.root for c in checkouts)),
         checkouts,

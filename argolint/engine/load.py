@@ -14,16 +14,14 @@ from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impe
 from argolint.application.resource import Resource
 from argolint.engine.guard import crash_failure, guarded_failures
 from argolint.engine.plan import ChosenRule, Plan
-from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
+from argolint.errors import ApiError, ArgolintError, AuthError, ExportError, HelmError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
-from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
+from argolint.model import DESTINATION, SETTINGS, AppRef, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api, application_list
 from argolint.server.transport import Transport
-from argolint.sources.export import ExportError
-from argolint.sources.helm import HelmError
-from argolint.values import mapping, owner_references, plain, sh, text_at
+from argolint.values import dig, mapping, owner_references, plain, sh, text_at
 from argolint.values.patterns import regex
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
@@ -129,9 +127,9 @@ def read_application(
 ) -> tuple[App, tuple[Failure, ...]]:
     """One application with its states, if they are to be read, and the evidence that the rules want; and failures."""
     failures: list[Failure] = []
-    if states:
+    if states and (stages := _BOTH if plan.deep else _telling_answers(app, fleet)):
         with charged("read"):
-            app = _with_states_and_tree(t, app, fleet, failures)
+            app = _with_states_and_tree(t, app, fleet, failures, stages)
     with charged("evidence"):
         read = with_evidence(t, app, fleet, plan, failures)
     return read, guarded_failures(app, tuple(dict.fromkeys(failures)))
@@ -146,18 +144,65 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[ChosenRule]) -> bool:
     return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
-_MANAGED, _TREE = "managed-resources", "resource-tree"
+def _telling_answers(app: App, fleet: Fleet) -> tuple[str, ...]:
+    """Those of the states and the tree that can show more than the list.
+
+    There is nothing to show of an application whose first render failed. The tree repeats the list for a Healthy application of objects that
+    make no others.
+    """
+    if _may_have_more(app, fleet):
+        return _BOTH
+    if not app.rows:
+        return _BOTH if app.desired_known else ()
+    alone = app.health.status == "Healthy" and all((r.group, r.kind) in _ALONE and not r.hook for r in app.rows)
+    return (_MANAGED,) if alone else _BOTH
 
 
-def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
+def _may_have_more(app: App, fleet: Fleet) -> bool:
+    """Whether the cluster may show objects of the application that its list does not name: hooks, orphans, objects in deletion."""
+    operation = app.operation
+    done = operation is None or operation.phase == "Succeeded"
+    project = fleet.projects.get(app.ref.project)
+    watched = project is None or dig(project, "spec", "orphanedResources") is not None
+    return not done or app.deleting or watched
+
+
+_RBAC = "rbac.authorization.k8s.io"
+_ALONE = frozenset(
+    {
+        ("", "ConfigMap"),
+        ("", "LimitRange"),
+        ("", "Namespace"),
+        ("", "ResourceQuota"),
+        ("", "ServiceAccount"),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("networking.k8s.io", "NetworkPolicy"),
+        ("policy", "PodDisruptionBudget"),
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("storage.k8s.io", "StorageClass"),
+        (_RBAC, "ClusterRole"),
+        (_RBAC, "ClusterRoleBinding"),
+        (_RBAC, "Role"),
+        (_RBAC, "RoleBinding"),
+    }
+)
+"""Kinds, by group, whose objects make no others."""
+_BOTH = _MANAGED, _TREE = "managed-resources", "resource-tree"
+
+
+def _with_states_and_tree(
+    t: Transport, app: App, fleet: Fleet, failures: list[Failure], stages: Sequence[str] = _BOTH
+) -> App:
     """The application with its states and tree. A deleted or forbidden application is reported once.
 
     An error caused by a condition (500 with its text) is no failure: the condition's finding explains it.
     """
     found: dict[str, Any] = {}
-    for stage, call in ((_MANAGED, api.managed_resources), (_TREE, api.resource_tree)):
+    for stage in stages:
         try:
-            found[stage] = call(t, app.ref)
+            found[stage] = _CALLS[stage](t, app.ref)
         except AuthError:
             raise
         except ArgolintError as error:
@@ -173,7 +218,10 @@ def _with_states_and_tree(t: Transport, app: App, fleet: Fleet, failures: list[F
                 missing = f"the server sent no {what}, and its list names objects of this application: {listed}"
                 failures.append(Failure(stage, missing, "run again; if it stays, look at this answer", app.ref))
     read = app.with_states(found.get(_MANAGED), found.get(_TREE))
-    return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
+    return replace(read, unanswered=frozenset(stages) - found.keys() if failures else frozenset())
+
+
+_CALLS: Mapping[str, Callable[[Transport, AppRef], Any]] = {_MANAGED: api.managed_resources, _TREE: api.resource_tree}
 
 
 def _read_failure(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
@@ -201,7 +249,6 @@ _FORBIDDEN = regex(
     r"PermissionDenied|permission denied|forbidden|cannot (?:get|list) resource|service account", re.IGNORECASE
 )
 
-_STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3
 
 

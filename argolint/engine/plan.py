@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.model import Severity
 from argolint.model.selection import FindingFilter
-from argolint.sources.local_renders import LocalRenders
+
+if TYPE_CHECKING:
+    from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)

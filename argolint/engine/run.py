@@ -23,7 +23,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.load import needs_states, read_application
 from argolint.engine.plan import ChosenRule, Plan, Progress
 from argolint.engine.rule_timing import watched
-from argolint.errors import ArgolintError, AuthError
+from argolint.errors import ArgolintError, AuthError, NotHereError
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.host.timing import charged, measured
@@ -32,7 +32,6 @@ from argolint.model.results import AppResult
 from argolint.proof.renders import Pair, Render
 from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
-from argolint.sources.helm import NotHereError
 from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ its sync has no symptom; one that stays OutOfSync has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from msgspec import structs
@@ -28,7 +28,7 @@ def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
     """The application after the merge, from a base whose desired state is known."""
     resources = []
     for resource in app.resources:
-        if resource.hook:
+        if resource.hook and resource.key not in change.added:
             resources.append(resource)
         elif resource.key in change.changed:
             resources.append(_edited_object(resource, change.changed[resource.key], app, fleet))
@@ -42,6 +42,21 @@ def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
     listed = {r.key for r in app.resources}
     resources += [added_object(key, obj) for key, obj in change.added.items() if key not in listed]
     return _with_resources(app, tuple(resources), head)
+
+
+def with_hooks(app: App, hooks: Mapping[ResourceKey, Object]) -> App:
+    """The application with these hooks in place of those that the server lists: the next sync runs what the render has."""
+    known = {r.key: r for r in app.resources if r.hook or r.key in hooks}
+    plain = tuple(r for r in app.resources if r.key not in known)
+    return replace(
+        app, resources=(*plain, *(_hook(known.get(key) or added_object(key, obj), obj) for key, obj in hooks.items()))
+    )
+
+
+def _hook(resource: Resource, desired: Object) -> Resource:
+    return structs.replace(
+        resource, status="", hook=True, desired_state=desired, desired_known=True, sync_wave=wave(desired)
+    )
 
 
 def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
@@ -120,7 +135,13 @@ def added_object(key: ResourceKey, desired: Object) -> Resource:
 def _readded_object(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
     """An object that base did not want, or may not have wanted, and that is or was live."""
     known = structs.replace(
-        resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
+        resource,
+        status="OutOfSync",
+        hook=False,
+        requires_pruning=False,
+        desired_state=desired,
+        desired_known=True,
+        modified=False,
     )
     live = known.live
     if live is None:

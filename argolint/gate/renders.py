@@ -9,15 +9,22 @@ from dataclasses import dataclass, replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UsageError
+from argolint.errors import (
+    ApiError,
+    ArgolintError,
+    AuthError,
+    ExportError,
+    HelmError,
+    NotHereError,
+    NotRecorded,
+    UsageError,
+)
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
 from argolint.gate.change import GatedChange
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
 from argolint.server import api
 from argolint.server.transport import Transport
-from argolint.sources.export import ExportError
-from argolint.sources.helm import HelmError, NotHereError
 from argolint.sources.rendered import Rendered, rendered, tracked
 from argolint.sources.secret_pair import masked_pair
 from argolint.values import dig

@@ -12,7 +12,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.load import read_application
 from argolint.engine.plan import Plan
 from argolint.gate.delta import Delta, Masks, delta, only_regenerated, with_base_names, with_base_values
-from argolint.gate.head import failed_app, head_app, rendered_app
+from argolint.gate.head import failed_app, head_app, rendered_app, with_hooks
 from argolint.gate.renders import Renders
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Want
@@ -107,6 +107,8 @@ def _touched_application(found: Renders, app: App, fleet: Fleet, plan: Plan) -> 
     if hooks:
         notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
     after = head_app(app, change, head, fleet)
+    if hooks:
+        app, after = with_hooks(app, base.hooks), with_hooks(after, named.hooks)
     evidence = dict(after.evidence)
     if found.again is not None:
         evidence[Want("render")] = (ahead.manifests, found.again)

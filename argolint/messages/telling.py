@@ -37,7 +37,7 @@ _TIME = regex(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0
 """`Mon, 02 Nov 2026 03:00:00 UTC`: says nothing without the sentence before it either."""
 _RETRIED = regex(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = regex(
-    r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
+    r" (?:Please make sure you have the correct access rights|This may be caused by |\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
 )
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from argolint.application.app import App
 from argolint.comparison import diff
-from argolint.errors import ArgolintError
+from argolint.errors import ArgolintError, NotHereError
 from argolint.model import Finding, Fix, Object, ResourceKey, Want
 from argolint.proof.outcomes import CannotReplay, Contradicted, NotRendered, Proven
-from argolint.sources.helm import NotHereError
 from argolint.values import below, dig
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of

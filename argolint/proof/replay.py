@@ -19,27 +19,27 @@ from msgspec import structs
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
-from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
-from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
-from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.comparison.ignore import without
+from argolint.model import GONE, Effect, Finding, Fix, Json, Object, ResourceKey, Want
 from argolint.proof import effects, losses
 from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, application_afterwards, without_object
-from argolint.proof.outcomes import (
-    CannotReplay,
-    Contradicted,
-    HidesRemovals,
-    Loses,
-    Proven,
-    SyncFails,
-    TakesTwoSyncs,
+from argolint.proof.moments import states_after, states_after_sync
+from argolint.proof.outcomes import CannotReplay, Contradicted, Proven, SyncFails
+from argolint.proof.pairs import Pair, pair_of
+from argolint.proof.renders import Place, regenerated_places
+from argolint.proof.requirements import (
+    is_masked_claimed,
+    require_dry_run,
+    require_kept,
+    require_no_differences,
+    require_no_sync,
+    require_render_alike,
 )
-from argolint.proof.renders import Place, is_named, places_named, regenerated_places
 from argolint.proof.syncs import (
     ApplicationCache,
     ObjectState,
     ReplayedObject,
-    ShownDifferences,
     SyncTerms,
     application_after,
     object_state,
@@ -47,17 +47,8 @@ from argolint.proof.syncs import (
     sync_terms,
     synced_state,
 )
-from argolint.values import (
-    annotations_of,
-    at_and_above,
-    below,
-    get,
-    index_of,
-    items,
-    mapping,
-    owner_references,
-    split_pointer,
-)
+from argolint.proof.touched import touched_objects
+from argolint.values import below, mapping, owner_references
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
 from argolint.values.patterns import regex
@@ -111,22 +102,6 @@ class Checks:
 NO_CHECKS = Checks()
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """One managed object before the fix."""
-
-    resource: Resource
-    live: Object
-    desired: Object
-    today: ShownDifferences
-    claimed: frozenset[str]
-    """The pointers whose differences the finding explains."""
-
-    def claims(self, pointer: str) -> bool:
-        """Whether the finding explains a difference at this pointer."""
-        return not self.claimed.isdisjoint(at_and_above(pointer))
-
-
 def replay(
     fix: Fix,
     finding: Finding,
@@ -151,7 +126,7 @@ def replay(
     deleted = fix.resource if is_deletion(fix) else None
     objects: Sequence[Resource] = ()
     if fix.target == "application":
-        objects = _touched_objects(edit, app, raw, fleet, cache)
+        objects = touched_objects(edit, app, raw, fleet, cache)
     elif deleted is None and elsewhere is None:
         objects = (_edited_object(fix, finding, app, checks.then),)
     for resource in objects:
@@ -159,7 +134,7 @@ def replay(
         if resource.live is None:
             touched[key] = _created_object(fix, resource, raw, fleet)
             continue
-        pair = _pair(resource, finding, app, fleet, cache)
+        pair = pair_of(resource, finding, app, fleet, cache)
         if key in kept:
             pair = replace(pair, live=kept[key])
         judged = failed_sync and checks.then is not None
@@ -173,7 +148,7 @@ def replay(
     if any(symptom.resource not in touched for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("the differences themselves stay")
     if fix.target == "application":
-        _require_render_alike(finding, app, touched, random)
+        require_render_alike(finding, app, touched, random)
     after = application_after(app, raw, touched)
     if elsewhere is not None:
         after = after.with_evidence({elsewhere: _synced_in_other_application(fix, elsewhere, app, fleet, found)})
@@ -184,7 +159,7 @@ def replay(
     _require_no_finding(finding, after, checks.check)
     for other in _new_findings(after, touched, checks.others) if checks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
-    twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _is_masked_claimed(finding, app))
+    twice = bool(random) or (bool(app.evidence.get(Want("render"))) and is_masked_claimed(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
 
 
@@ -217,7 +192,7 @@ def replay_removal(fix: Fix, finding: Finding, app: App, checks: Checks) -> Prov
 
 def _final_state(
     fix: Fix,
-    pair: _Pair,
+    pair: Pair,
     app: App,
     raw: Object,
     fleet: Fleet,
@@ -241,19 +216,19 @@ def _final_state(
     else:
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
-            _require_dry_run(app, pair, terms, judged=judged)
+            require_dry_run(app, pair, terms, judged=judged)
     if _merges_by_schema(terms) and (place := losses.repeated_item_list(live) or losses.repeated_item_list(desired)):
         raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
     for last in (
-        _states_after_sync(live, desired, terms)
+        states_after_sync(live, desired, terms)
         if failed_sync
-        else _states_after(fix, pair, live, desired, terms, random)
+        else states_after(fix, pair, live, desired, terms, random)
     ):
-        _require_no_differences(last, pair)
+        require_no_differences(last, pair)
     if fix.target != "live":
-        _require_kept(fix, pair, live, desired, terms, before)
+        require_kept(fix, pair, live, desired, terms, before)
     if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
-        _require_no_sync(pair, live, desired, terms)
+        require_no_sync(pair, live, desired, terms)
     return last
 
 
@@ -292,11 +267,6 @@ def _edited(edit: str, fix: Fix, app: App, cache: ApplicationCache) -> Object:
     return cache.edited[edit]
 
 
-def _is_masked_claimed(finding: Finding, app: App) -> bool:
-    claims = ((app.resource(claim.resource), claim.detail) for claim in finding.explains if claim.resource)
-    return any(resource is not None and is_secret_data(resource, pointer) for resource, pointer in claims)
-
-
 def _hollow_count(node: Json) -> int:
     """The number of empty maps in lists, and of annotations and labels without a value; an API server treats each as a setting."""
     below_: Iterable[Json] = node if isinstance(node, list) else node.values() if isinstance(node, Mapping) else ()
@@ -305,81 +275,11 @@ def _hollow_count(node: Json) -> int:
     return len(empty) + len(named) + sum(_hollow_count(child) for child in below_ if isinstance(child, Mapping | list))
 
 
-def _require_no_differences(state: ObjectState, pair: _Pair) -> None:
-    """Raise unless no claimed difference remains and no new one appears."""
-    for pointer in state.comparison.pointers:
-        claimed = pair.claims(pointer)
-        if not claimed and pointer in pair.today.shown:
-            continue
-        if state.next_sync is not None and pointer not in state.next_sync.pointers:
-            raise TakesTwoSyncs(pair.resource, pointer)
-        if claimed:
-            raise Contradicted(f"{pointer} of {pair.resource.id} would still differ")
-        if state.rerendered:
-            raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
-        raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
-
-
 def _merges_by_schema(terms: SyncTerms) -> bool:
     return terms.server_side or terms.strategy is not Strategy.THREE_WAY
 
 
-def _require_dry_run(app: App, pair: _Pair, terms: SyncTerms, *, judged: bool) -> None:
-    """Raise CannotReplay unless the API server certainly accepts a dry run of the object, and sees what later commits remove.
-
-    A refused dry run prevents the comparison of the whole application (gitops-engine pkg/diff/diff.go, serverSideDiff).
-    """
-    if not terms.server_side:
-        raise HidesRemovals
-    if app.operation is not None and app.operation.failed and not judged:
-        raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
-    unclaimed = (p for p in sorted(pair.today.shown) if not pair.claims(p))
-    if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
-        raise CannotReplay(
-            f"whether the API server takes the dry run of {pair.resource.id} is not known: Git changes {other} too"
-        )
-
-
-def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> None:
-    """Raise Loses or CannotReplay if the next sync, or a later commit, may remove another writer's value."""
-    synced = synced_state(live, desired, terms)
-    gone = tuple(losses.lost_fields(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
-    if gone:
-        raise Loses(pair.resource, gone)
-    if fix.target != "application":
-        return
-    if terms.rules.ignore != before.rules.ignore:
-        shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
-        for pointer in sorted(pair.today.shown.difference(shown)):
-            if get(live, pointer) != get(synced, pointer):
-                raise CannotReplay(f"the next sync still overwrites {pointer} of {pair.resource.id}")
-            sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
-            if losses.is_sent_whole(pointer, sent, live):
-                raise CannotReplay(
-                    f"a sync sends the list of {pointer} of {pair.resource.id} whole, without what its other writer has put there"
-                )
-    newly = _newly_respected(pair, live, desired, terms, before)
-    if newly and (closed := losses.closed_list(newly, desired, lambda d: synced_state(synced, d, terms))):
-        raise CannotReplay(
-            f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
-        )
-
-
-def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> frozenset[str]:
-    """The fields whose live value a sync keeps from now on, including those of existing rules without the option before."""
-    if not terms.respect_ignored:
-        return frozenset()
-    known = frozenset(before.rules.ignore if before.respect_ignored else ())
-    rules = [
-        rule
-        for rule in terms.rules.ignore
-        if rule not in known and _is_effective(rule) and matches_object(rule, desired)
-    ]
-    kept = {pointer for side in (live, desired) for pointer in removed(side, *rules)}
-    return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
-
-
-def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> frozenset[Effect]:
+def _sync_effects(pair: Pair, live: Object, desired: Object, terms: SyncTerms, before: SyncTerms) -> frozenset[Effect]:
     """The effects of the fix on the next sync."""
     with_fix = synced_state(live, desired, terms)
     found = effects.sync_effects(
@@ -388,32 +288,10 @@ def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: SyncTerms, 
     return frozenset(found)
 
 
-def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: SyncTerms) -> None:
-    """Raise SyncFails unless the edit alone ends the differences."""
-    shown = object_state(live, desired, terms).comparison.pointers
-    if any(map(pair.claims, shown)) or not pair.claimed:
-        raise SyncFails
-
-
 def _random_places(app: App) -> frozenset[Place]:
     """The places where two fresh renders differ; empty without such renders."""
     pair = app.evidence.get(Want("render"))
     return frozenset(regenerated_places(pair, app)) if pair else frozenset()
-
-
-def _require_render_alike(
-    finding: Finding, app: App, touched: Mapping[ResourceKey, ObjectState], random: frozenset[Place]
-) -> None:
-    """Raise unless the fix covers all fields that the finding calls generated; for masked values, two renders are needed."""
-    for key, pointer in sorted(place for place in random if is_named(place, places_named(finding, app))):
-        if key not in touched:
-            raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
-    if app.evidence.get(Want("render")):
-        return
-    if _is_masked_claimed(finding, app):
-        raise CannotReplay(
-            "Argo CD masks the values, and what follows from them shows in two renders only: --render-twice"
-        )
 
 
 def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
@@ -509,163 +387,11 @@ def _waiting_objects(
             terms = sync_terms(raw, resource.desired, False, fleet)
             found[resource.key] = object_state(resource.desired, resource.desired, terms)
         else:
-            pair = _pair(resource, finding, app, fleet, cache)
+            pair = pair_of(resource, finding, app, fleet, cache)
             terms = sync_terms(raw, pair.desired, pair.today.server_side, fleet)
             found[resource.key] = object_state(synced_state(pair.live, pair.desired, terms), pair.desired, terms)
-            _require_no_differences(found[resource.key], pair)
+            require_no_differences(found[resource.key], pair)
     return found
-
-
-def _touched_objects(edit: str, app: App, after: Object, fleet: Fleet, cache: ApplicationCache) -> tuple[Resource, ...]:
-    """The objects whose comparison an edit of the Application can change; `after` is the Application with it."""
-    if not app.read or not app.desired_known:
-        raise CannotReplay("the states of the application's objects are not known")
-    if edit not in cache.touched:
-        cache.touched[edit] = tuple(_objects_with_other_settings(app, after, fleet))
-    return cache.touched[edit]
-
-
-def _objects_with_other_settings(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
-    ignored = tuple(_rules_without_origin(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
-    touches = _touch_test(app.raw, after, ignored)
-    for resource in app.resources:
-        if touches(resource) and resource.live and resource.desired:
-            ways = [
-                _settings_of_object(raw, rules, resource.desired, fleet.version)
-                for raw, rules in zip((app.raw, after), ignored, strict=True)
-            ]
-            if ways[0] != ways[1]:
-                yield resource
-
-
-def _rules_without_origin(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
-    """The rules without their position: an entry of the Application may have another index."""
-    return tuple(replace(rule, origin="") for rule in rules)
-
-
-def _touch_test(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
-    """A cheap test before an object is decoded: a rule matches it, or the Application's other options change."""
-    if _settings_of_all(after) != _settings_of_all(before):
-        return lambda resource: True
-    effective = {rule for rules in ignored for rule in rules if _is_effective(rule)}
-    return lambda r: any(matches(rule, r.group, r.kind, r.namespace, r.name) for rule in effective)
-
-
-def _is_effective(rule: IgnoreRule) -> bool:
-    """False for the server's own rule that ignores every `/status`."""
-    return bool(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"})
-
-
-def _settings_of_all(raw: Object) -> tuple[object, ...]:
-    """The Application's settings on comparison and sync of all objects, except respected ignore rules."""
-    set_options = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
-    options = set_options - {"RespectIgnoreDifferences=true"}
-    return options, annotations_of(raw)
-
-
-def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, cache: ApplicationCache) -> _Pair:
-    live, desired = resource.live, resource.desired
-    assert live is not None
-    assert desired is not None
-    if resource.key not in cache.shown:
-        cache.shown[resource.key] = shown_differences(resource, live, desired, app, fleet)
-    found = cache.shown[resource.key]
-    if found is None:
-        raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
-    claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
-    return _Pair(resource, live, desired, found, frozenset(claimed))
-
-
-def _settings_of_object(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
-    """All settings of the Application on comparison and sync of this object. Respecting `/status` alone has no effect."""
-    own = {rule for rule in rules if matches_object(rule, desired)}
-    effective = any(_is_effective(rule) for rule in own)
-    return (
-        own,
-        compare.strategy_of(raw, desired, version),
-        compare.syncs_server_side(raw, desired),
-        effective and compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
-    )
-
-
-def _states_after(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: SyncTerms, random: frozenset[Place]
-) -> Iterator[ObjectState]:
-    if fix.target != "manifest":
-        yield object_state(live, desired, terms)
-    if fix.target == "live":
-        return
-    synced = synced_state(live, desired, terms)
-    first = object_state(synced, desired, terms)
-    yield _with_next_sync(first, terms) if fix.target == "manifest" else first
-    later = _with_rewritten_values(synced, pair)
-    if later != synced:
-        yield object_state(later, desired, terms)
-    rendered = _rerendered(desired, pair, random) if fix.target == "application" else desired
-    if rendered != desired:
-        yield replace(object_state(later, rendered, terms), rerendered=True)
-        yield replace(object_state(synced_state(later, rendered, terms), rendered, terms), rerendered=True)
-
-
-def _states_after_sync(live: Object, desired: Object, terms: SyncTerms) -> Iterator[ObjectState]:
-    """The state that counts after a failed sync: current differences wait for the next one, and no one has rewritten them."""
-    yield object_state(synced_state(live, desired, terms), desired, terms)
-
-
-def _with_next_sync(state: ObjectState, terms: SyncTerms) -> ObjectState:
-    if not state.comparison.modified:
-        return state
-    again = synced_state(state.live, state.desired, terms)
-    return replace(state, next_sync=object_state(again, state.desired, terms).comparison)
-
-
-def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Object:
-    """The manifest of another render: generated values, and masked values that differ, get other texts."""
-    key = pair.resource.key
-    places = {pointer for at, pointer in random if at == key}
-    places |= {pointer for pointer in pair.claimed if is_secret_data(pair.resource, pointer)}
-    for pointer in sorted(places):
-        if isinstance(value := get(desired, pointer), str):
-            desired = _put(desired, split_pointer(pointer), f"{value}+", insert=False)
-    return desired
-
-
-def _with_rewritten_values(synced: Object, pair: _Pair) -> Object:
-    """The synced object after the writer of live's differing values has written them again.
-
-    Values equal to the last-applied ones come from Argo CD itself, and no one writes them again. Live values that only an ignore rule hides
-    were not removed by anyone.
-    """
-    before = compare.last_applied(pair.live)
-    result = synced
-    for change in pair.resource.changes if pair.claimed else ():
-        if not pair.claims(change.pointer):
-            continue
-        if before is not None and get(before, change.pointer) == change.live:
-            continue
-        if change.live is not MISSING:
-            result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
-        elif get(pair.live, change.pointer) is MISSING and get(result, change.pointer) == change.desired:
-            result = without(result, change.pointer)
-    return result
-
-
-def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> Json:
-    """The node with the value at these tokens; missing maps are created.
-
-    `insert`: for a list item that only live had; later items move up, unless it is there already.
-    """
-    if not tokens:
-        return value
-    if isinstance(node, list):
-        index = len(node) if (at := index_of(tokens[0])) is None else at
-        if index >= len(node) + (len(tokens) == 1):
-            raise CannotReplay("the list that it edits has another shape after a sync")
-        if len(tokens) == 1:
-            return node if insert and value in node else [*node[:index], value, *node[index + (not insert) :]]
-        return [*node[:index], _put(node[index], tokens[1:], value, insert=insert), *node[index + 1 :]]
-    base = node if isinstance(node, dict) else {}
-    return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value, insert=insert)}
 
 
 def patched(fix: Fix, document: Object) -> Any:

@@ -18,7 +18,6 @@ from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, L
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NO_CHECKS, Check, Checks, not_replayed_reason, patched, replay, replay_removal
 from argolint.proof.syncs import ApplicationCache
-from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
 
 __all__ = ["ApplicationCache", "Check", "Render", "played", "unreplayed_fix", "verify", "verify_together"]
@@ -208,6 +207,8 @@ def _possible_reason(fix: Fix, app: App) -> str:
     """Which flag could prove it, or why none can."""
     if fix.target != "helm-values" or fix.edit.kind != "yaml":
         return ""
+    from argolint.sources.local_renders import not_local  # what runs git and helm takes a twentieth of the start
+
     return f"; {not_local(app) or '--helm-render can prove it'}"
 
 

@@ -21,8 +21,8 @@ from argolint.relations.named import hosts, named_jobs, written_secrets
 from argolint.relations.references import Reference
 from argolint.relations.waits import Wait, claims_of, is_idle, late_binding, needs, place_in, wait_of
 from argolint.sequence.order import MARKS, SYNC, SYNC_FAIL, Place, is_hook, phases_of, place_of
-from argolint.values import annotations_of, dig, get, text_at
-from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
+from argolint.values import annotations_of, dig, get, mapping, text_at
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, reads
 
 How = Literal["reads", "made", "written", "consumer", "job", "host"]
 """Why an object needs the other: it refers to it; the other makes the Secret that it refers to; a Job of that name writes it; a claim waits
@@ -102,7 +102,8 @@ def members(app: App) -> tuple[Member, ...]:
     ]
     rendered = app.evidence.get(Want("manifests"))
     if rendered is None:
-        found += [Member(r.id, place_of(r.live), True, r) for r in app.resources if r.hook and phases_of(r.live)]
+        left = (app.as_read(r) for r in app.resources if r.hook)
+        found += [Member(r.id, place_of(r.live), True, r) for r in left if phases_of(r.live)]
     for manifest in rendered or ():
         if is_hook(manifest) and phases_of(manifest):
             found.append(_hook(app, manifest))
@@ -192,13 +193,20 @@ class _SyncIndex:
 
     @cached_property
     def _by_written(self) -> Mapping[tuple[str, str], Member]:
-        """The Job that writes a Secret or ConfigMap, by its namespace and the name in the Job's command."""
+        """The Job that writes a Secret or ConfigMap, by its namespace and the name in the Job's command or script."""
         found: dict[tuple[str, str], Member] = {}
         for member in sorted(self.members, key=lambda m: m.place):
             if (member.id.group, member.id.kind) == ("batch", "Job"):
-                for name in written_secrets(member.manifest):
+                for name in written_secrets(member.manifest, self._scripts(member)):
                     found.setdefault((member.id.namespace, name), member)
         return found
+
+    def _scripts(self, job: Member) -> Iterator[str]:
+        """The texts of the ConfigMaps that a Job mounts."""
+        for read in reads(job.manifest):
+            held = self._by_identity.get(("", "ConfigMap", job.id.namespace, read.name))
+            if held is not None and read.kind == "ConfigMap" and read.by == "volume":
+                yield from (text for text in mapping(held.manifest, "data").values() if isinstance(text, str))
 
     @cached_property
     def _consumers(self) -> Mapping[tuple[str, str], Sequence[Member]]:

@@ -264,8 +264,10 @@ def ill_object(complaint: Complaint) -> Iterator[Explained]:
         ):
             continue
         own = known.app.ref == complaint.app.ref
-        if own and (known.resource.missing or (complaint.id is not None and _is_owned_by_it(complaint, known))):
-            continue  # the sync has not created it yet
+        if own and known.resource.health.status == "Missing":
+            continue  # the sync has not created it yet, or Argo CD could not read the cluster
+        if own and complaint.id is not None and _is_owned_by_it(complaint, known):
+            continue
         owner = "" if own else f" of Application {known.app.ref}"
         health = known.resource.health
         facts = {"workload": str(known.id), "owner": str(known.app.ref), "command": Shell(kubectl_name(known.id))}

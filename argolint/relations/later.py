@@ -15,7 +15,7 @@ from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
 from argolint.values import dig, leaves, maps, text_at
-from argolint.values.kubernetes import data_keys, pod_spec
+from argolint.values.kubernetes import api_of, data_keys, pod_spec, reads
 from argolint.values.patterns import regex
 
 
@@ -163,21 +163,62 @@ def _hook_after_health(complaint: Complaint) -> Iterator[Explained]:
     if awaited is None or awaited.reason != "healthy state of":
         return
     for name in sorted({found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}):
-        word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
-        for manifest in app.evidence.get(Want("manifests")) or ():
-            if "PostSync" in hook_phases(manifest) and _mentions_word(manifest, word):
-                hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
-                itself = text_at(manifest, "metadata", "name") == name and not pod_spec(manifest)[1]
-                facts = {"object": complaint.subject, "hook": hook, "made": name, "lasting": itself}
-                yield Explained(
-                    "comes-later",
-                    app.ref,
-                    complaint.id,
-                    f"{complaint.subject} needs {name}, which the PostSync hook {hook} makes, but that runs only once everything is healthy.",
-                    evidence=(f"the rendered manifests hold {hook}, a PostSync hook that names {name}",),
-                    fixes=advice(__package__, "comes-later/after-health", facts, complaint.id),
-                )
-                return
+        manifest, held = _post_hook_maker(app, name)
+        if manifest is None:
+            continue
+        script = text_at(held, "metadata", "name")
+        hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
+        names = f"whose script, in ConfigMap {script}, names" if script else "a PostSync hook that names"
+        itself = text_at(manifest, "metadata", "name") == name and not pod_spec(manifest)[1]
+        facts = {
+            "object": complaint.subject,
+            "hook": hook,
+            "made": name,
+            "lasting": itself,
+            "wave": str(complaint.place.wave),
+            "script": f"ConfigMap {script}, a later hook too, needs the same; " if hook_phases(held) else "",
+        }
+        yield Explained(
+            "comes-later",
+            app.ref,
+            complaint.id,
+            f"{complaint.subject} needs {name}, which the PostSync hook {hook} makes, but that runs only once everything is healthy.",
+            evidence=(f"the rendered manifests hold {hook}, {names} {name}",),
+            fixes=advice(__package__, "comes-later/after-health", facts, complaint.id),
+        )
+        return
+
+
+def _post_hook_maker(app: App, name: str) -> tuple[Object | None, Object | None]:
+    """The PostSync hook that makes what is absent, and the ConfigMap with its script if only that names it.
+
+    A hook that only reads it, or may only touch it by a Role, makes nothing.
+    """
+    manifests = app.evidence.get(Want("manifests")) or ()
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    hooks = [m for m in manifests if "PostSync" in hook_phases(m)]
+    for manifest in hooks:
+        runs, group = bool(pod_spec(manifest)[1]), api_of(manifest)[0]
+        itself = text_at(manifest, "metadata", "name") == name and not runs
+        acts = runs or ("." in group and not group.endswith(".k8s.io"))
+        if itself or (acts and _mentions_word(manifest, word, _places_of(manifest, name))):
+            return manifest, None
+    scripts = {
+        (text_at(m, "metadata", "namespace") or app.destination_namespace, text_at(m, "metadata", "name")): m
+        for m in manifests
+        if m.get("kind") == "ConfigMap" and _mentions_word({"data": m.get("data")}, word)
+    }
+    for manifest in hooks if scripts else ():
+        namespace = text_at(manifest, "metadata", "namespace") or app.destination_namespace
+        for read in reads(manifest):
+            if read.kind == "ConfigMap" and (namespace, read.name) in scripts:
+                return manifest, scripts[namespace, read.name]
+    return None, None
+
+
+def _places_of(manifest: Object, name: str) -> frozenset[str]:
+    """The fields in which an object names what it reads itself."""
+    return frozenset(r.pointer for r in references(manifest) if r.name == name)
 
 
 def _awaited_job(complaint: Complaint) -> Iterator[Explained]:
@@ -346,5 +387,5 @@ def _later_key(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
-def _mentions_word(manifest: Object, word: re.Pattern[str]) -> bool:
-    return any(word.search(value) for _, value in leaves(manifest) if isinstance(value, str))
+def _mentions_word(manifest: Object, word: re.Pattern[str], apart: frozenset[str] = frozenset()) -> bool:
+    return any(word.search(value) for at, value in leaves(manifest) if isinstance(value, str) and at not in apart)

@@ -5,7 +5,7 @@ Nothing is run and no shell syntax is parsed: words are compared. The results ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from argolint.model import Object
 from argolint.values import items, maps, text_at, texts
@@ -59,17 +59,22 @@ def _is_in_namespace(rest: str | None, namespace: str) -> bool:
     return rest is None or rest.rstrip(".") in (f".{namespace}", f".{namespace}.svc", f".{namespace}.svc.cluster.local")
 
 
-def written_secrets(manifest: Object) -> Iterator[str]:
-    """Secrets and ConfigMaps that a container creates: `create secret generic NAME`, `create configmap NAME`, `--secret-name=NAME`."""
+def written_secrets(manifest: Object, scripts: Iterable[str] = ()) -> Iterator[str]:
+    """Secrets and ConfigMaps that a container, or a script that it mounts, creates: `create secret generic NAME`, `create configmap NAME`, `--secret-name=NAME`."""
     _, spec = pod_spec(manifest)
-    for container in items(spec, "containers"):
-        words = _words(container) if isinstance(container, dict) else []
-        for index, word in enumerate(words):
-            if word in _WRITTEN and index + 1 < len(words) and "create" in words[:index]:
-                yield words[index + 1]
-            elif word == "create" and words[index + 1 : index + 2] in (["secret"], ["configmap"], ["cm"]):
-                kind, *rest = words[index + 1 : index + 8]
-                names = rest[1:] if kind == "secret" else rest  # after generic, tls or docker-registry
-                name = next((w for w in names if not w.startswith("-")), "")
-                if _NAME.match(name):
-                    yield name
+    for container in maps(spec, "containers"):
+        yield from _created(_words(container))
+    for script in scripts:
+        yield from _created(_WORD.findall(script[:_LONGEST]))
+
+
+def _created(words: Sequence[str]) -> Iterator[str]:
+    for index, word in enumerate(words):
+        if word in _WRITTEN and index + 1 < len(words) and "create" in words[:index]:
+            yield words[index + 1]
+        elif word == "create" and words[index + 1 : index + 2] in (["secret"], ["configmap"], ["cm"]):
+            kind, *rest = words[index + 1 : index + 8]
+            names = rest[1:] if kind == "secret" else rest  # after generic, tls or docker-registry
+            name = next((w for w in names if not w.startswith("-")), "")
+            if _NAME.match(name):
+                yield name

@@ -9,7 +9,7 @@ from functools import cache
 from argolint.application.resource import Resource
 from argolint.model import Json, Object
 from argolint.relations.makers import made_secrets, places
-from argolint.values import dig, items, join_pointer, split_pointer
+from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import group_of, reads
 
@@ -42,12 +42,13 @@ def namespaced() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Field:
-    """An entry of references.yaml: the field's place, and the kinds that it may name, the default first; none if the field must state the kind."""
+    """An entry of references.yaml: the field's place, and the kinds that it may name, the default first; none if the field must state the kind. `unless`: see references.yaml."""
 
     at: tuple[str, ...]
     group: str
     kinds: Mapping[str, str]
     says: bool
+    unless: Sequence[str]
 
 
 @cache
@@ -58,7 +59,9 @@ def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
         for holder in entry["by"]:
             group, _, kind = holder.partition("/")
             fields = [
-                _Field(split_pointer(at), entry["group"], entry["kinds"], entry.get("says", False))
+                _Field(
+                    split_pointer(at), entry["group"], entry["kinds"], entry.get("says", False), entry.get("unless", ())
+                )
                 for at in entry["at"]
             ]
             found.setdefault((group, kind), []).extend(fields)
@@ -80,6 +83,8 @@ def references(obj: Object) -> Iterator[Reference]:
     namespace = str(dig(obj, "metadata", "namespace") or "")
     group, kind = group_of(obj), str(obj.get("kind"))
     for field in _fields().get((group, kind), ()):
+        if any(name in annotations_of(obj) for name in field.unless):
+            continue
         for pointer, node in places(obj, field.at):
             yield from _of_field(field, node, pointer, namespace)
     if "." in group and not group.endswith(".k8s.io"):

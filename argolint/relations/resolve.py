@@ -34,6 +34,7 @@ from argolint.relations.source import (
     chart_of_git,
     credentials_elsewhere,
     deep_hub_address,
+    ignored_chart,
     picked_version,
     unexpanded_template,
 )
@@ -47,6 +48,7 @@ _FINDERS: tuple[Finder, ...] = (
     placeholder,
     later_object,
     chart_of_git,
+    ignored_chart,
     chart_in_address,
     deep_hub_address,
     picked_version,

@@ -128,12 +128,44 @@ _NOT_HAD = regex(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)
 _HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
 
 
+def ignored_chart(complaint: Complaint) -> Iterator[Explained]:
+    """An address with oci:// next to `chart`: since 3.1 the address is that of the artifact itself, and the chart's name is not read.
+
+    reposerver/repository/repository.go: a source that is OCI is none of Helm.
+    """
+    if complaint.id is not None or not complaint.fleet.at_least(3, 1) or complaint.first(_NOT_HAD) is None:
+        return
+    for at, source in _placed(complaint.app):
+        url, chart = text_at(source, "repoURL").rstrip("/"), text_at(source, "chart")
+        bare = url.removeprefix("oci://")
+        host, _, path = bare.partition("/")
+        ends = f"/{bare}".endswith(f"/{chart}")
+        if not url.startswith("oci://") or not chart or ends:
+            continue
+        asked = [t for t in complaint.texts if (bare in t or (host in t and path in t)) and f"{bare}/{chart}" not in t]
+        if not asked or not any(r in t for t in asked for r in _RENDER):
+            continue
+        facts = {
+            "at": at,
+            "chart": chart,
+            "bare": bare,
+            "full": f"{url}/{chart}",
+            "ref": text_at(source, "targetRevision") or "VERSION",
+        }
+        sentence = f"asks {excerpt(bare, 120)} for no chart: with oci:// in repoURL, Argo CD does not read chart {excerpt(chart, 60)}."
+        address = f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}"
+        yield _of_address_at(complaint, at, sentence, address, "ignored-chart", facts)
+        return
+
+
 def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
     """The chart's name is at the end of repoURL and in `chart`: the registry is asked for the name twice, one below the other."""
     for at, source in _charts(complaint, _ABSENT):
         url, chart = text_at(source, "repoURL").rstrip("/"), text_at(source, "chart")
         above, _, last = url.rpartition("/")
         requested = f"{url}/index.yaml" if "://" in url else f"{url}/{chart}"
+        if url.startswith("oci://") and complaint.fleet.at_least(3, 1):
+            continue  # the chart is not read there
         if (
             last != chart
             or "/" not in above.removeprefix("https://").removeprefix("http://")
@@ -168,7 +200,7 @@ _OF_HUB = 2
 
 def credentials_elsewhere(complaint: Complaint) -> Iterator[Explained]:
     """Credentials are registered for another address of the same registry: for charts, Argo CD uses only credentials of exactly this address."""
-    for at, source in _charts(complaint, _REFUSED):
+    for at, source in _charts(complaint, _REFUSED, artifacts=True):
         url = text_at(source, "repoURL")
         known = [text_at(r, "repo") for r in complaint.fleet.repositories]
         near = [k for k in known if _host(k) == _host(url)]
@@ -249,16 +281,24 @@ def _of_address_at(
     )
 
 
-def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:
-    """The sources with a chart that could not be fetched, according to the words of a render error."""
+def _charts(complaint: Complaint, words: re.Pattern[str], *, artifacts: bool = False) -> Iterator[tuple[str, Object]]:
+    """The sources with a chart, or an OCI artifact too, that could not be fetched, according to the words of a render error."""
     is_render_error = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
     if is_render_error and complaint.first(words):
-        for index, source in enumerate(complaint.app.sources):
-            single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
+        for at, source in _placed(complaint.app):
             url, chart = text_at(source, "repoURL"), text_at(source, "chart")
             path = bare_address(url).partition("/")[2].rstrip("/")
-            if chart and url and any(chart in text or (path and path in text) for text in complaint.texts):
-                yield "/spec/source" if single else f"/spec/sources/{index}", source
+            fetched = chart or (artifacts and url.startswith("oci://"))
+            named = tuple(filter(None, (chart, path)))
+            if fetched and url and any(name in text for text in complaint.texts for name in named):
+                yield at, source
+
+
+def _placed(app: App) -> Iterator[tuple[str, Object]]:
+    """The sources, each with its pointer."""
+    single = "source" in app.spec and not app.spec.get("sources")
+    for index, source in enumerate(app.sources):
+        yield "/spec/source" if single else f"/spec/sources/{index}", source
 
 
 def _host(url: str) -> str:

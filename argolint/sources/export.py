@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from argolint.errors import ArgolintError, UsageError
+from argolint.errors import ExportError, UsageError
 from argolint.host.folder import FileError, Folder
 from argolint.sources.git import LINK, SUBMODULE, Entry, Git, safe_name
 
@@ -18,10 +18,6 @@ MAX_FILES = 200_000
 MAX_BYTES = 2_000_000_000
 """Most bytes of one commit's files together."""
 _CHUNK_BYTES = 1 << 20
-
-
-class ExportError(ArgolintError):
-    """The commit's files cannot be exported, or not safely."""
 
 
 def export(clone: Path, commit: str, into: Path) -> None:

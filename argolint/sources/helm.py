@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from argolint.errors import ArgolintError, UsageError
+from argolint.errors import HelmError, NotHereError, UsageError
 from argolint.host import programs
 from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
@@ -41,14 +41,6 @@ _AT_ONCE = threading.BoundedSemaphore(max(2, min(4, os.cpu_count() or 2)))
 _SKIP_VALIDATION = "--skip-schema-validation"
 MAX_NODES = 5_000_000
 """Most values of all manifests together; an alias counts at each use."""
-
-
-class HelmError(ArgolintError):
-    """The chart does not render here; `message` has Helm's own text."""
-
-
-class NotHereError(HelmError):
-    """The repo-server may be able to render it; something is missing here that is not fetched."""
 
 
 @dataclass(frozen=True)

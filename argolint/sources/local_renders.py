@@ -20,14 +20,14 @@ import yaml
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.errors import UsageError
+from argolint.errors import ExportError, HelmError, NotHereError, UsageError
 from argolint.host.folder import is_name
 from argolint.model import Object
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, inside
-from argolint.sources.export import ExportError, export
+from argolint.sources.export import export
 from argolint.sources.git import Git
-from argolint.sources.helm import HelmError, NotHereError, Template
+from argolint.sources.helm import Template
 from argolint.sources.secret_pair import masked_pair
 from argolint.values import items, same_repository
 from argolint.values.manifests import ManifestError, mapping_of

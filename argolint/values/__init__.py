@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -33,6 +34,12 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
 def join_pointer(*tokens: str | int) -> str:
     """The RFC 6901 pointer of these tokens, escaped."""
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def common_pointer(pointers: Sequence[str]) -> str:
+    """The deepest place that contains all of them; a single pointer contains itself."""
+    tokens = zip(*map(split_pointer, pointers), strict=False)
+    return join_pointer(*(same[0] for same in takewhile(lambda same: len(set(same)) == 1, tokens)))
 
 
 _INDEX = regex(r"0|[1-9][0-9]{0,8}")

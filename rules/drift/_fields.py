@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, ResourceKey, Symptom
-from argolint.application.applied import by_argocd, shown_with_another
+from argolint.application.applied import applied_value, by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values import at_and_above, below, common_pointer, enumerated, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
+from ._edits import manifest_path
 from ._grammar import is_reordered_list
 
 
 def matching_changes(
     app: App, wanted: Callable[[Resource, Change], bool]
 ) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
-    """Each object with its wanted changes; a value shown as live is in the live object itself."""
+    """Each object with its wanted changes: a value shown as live is in the live object itself, and one shown as desired is Git's."""
     for resource, changes in app.derive(_held):
         if found := tuple(c for c in changes if wanted(resource, c)):
             yield resource, found
@@ -26,14 +27,24 @@ def matching_changes(
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
     return tuple(
-        (r, tuple(c for c in r.changes if not is_phantom_field(r, c) and c.pointer not in app.derive(_echoes)[r.key]))
+        (r, tuple(c for c in r.changes if _is_held(app, r, c) and c.pointer not in app.derive(_echoes)[r.key]))
         for r in app.changed
     )
+
+
+def _is_held(app: App, resource: Resource, change: Change) -> bool:
+    """True if Git and the live object themselves differ there; compared-by-option reports the others."""
+    return not (is_phantom_field(resource, change) or is_from_dry_run(app, resource, change))
 
 
 def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     """The changes of an object, without those that would vanish with another one of the same list."""
     return tuple(c for c in resource.changes if c.pointer not in app.derive(_echoes)[resource.key])
+
+
+def lists_with_more(app: App, resource: Resource) -> tuple[str, ...]:
+    """The lists of an object in which some differences are shown only together with another one."""
+    return tuple(dict.fromkeys(app.derive(_echoes).get(resource.key, {}).values()))
 
 
 def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
@@ -64,7 +75,7 @@ def finding(
     )
     return Finding(
         message=message,
-        at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
+        at=Location(app.ref, resource.id, pointer or common_pointer(pointers(changes)) or changes[0].pointer),
         evidence=(
             *(change_line(change, resource) for change in changes[:_LINES]),
             *((f"{left} more fields",) if left > 0 else ()),
@@ -81,24 +92,17 @@ _LINES = 50
 """Most differences in the evidence."""
 
 
-def common_pointer(changes: Sequence[Change]) -> str:
-    """The deepest place that contains every change; the first change if only the whole object does."""
-    shared = list(split_pointer(changes[0].pointer))
-    for change in changes[1:]:
-        tokens = split_pointer(change.pointer)
-        same = next((i for i, (a, b) in enumerate(zip(shared, tokens, strict=False)) if a != b), None)
-        shared = shared[: len(tokens) if same is None else same]
-    return join_pointer(*shared) or changes[0].pointer
-
-
 def is_tracking_mark(change: Change, label_key: str) -> bool:
-    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git."""
+    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git. Also for a map of them alone that
+    live lacks."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
         ("labels", label_key),
     )
-    return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
+    keys = change.desired if isinstance(change.desired, Mapping) and change.live is MISSING else {}
+    places = {join_pointer(*split_pointer(change.pointer), key) for key in keys} or {change.pointer}
+    return places <= {join_pointer("metadata", *mark) for mark in marks}
 
 
 SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
@@ -171,6 +175,20 @@ def is_phantom_field(resource: Resource, change: Change) -> bool:
     above, _, _ = change.pointer.rpartition("/")
     live_parent = get(resource.live, above)
     return isinstance(live_parent, Mapping) and get(resource.live, change.pointer) is MISSING
+
+
+def is_from_dry_run(app: App, resource: Resource, change: Change) -> bool:
+    """True for a value shown as desired that Git does not set: the dry run of a server-side diff answered with it.
+
+    Argo CD's own comparisons leave a field as it is live if neither Git nor the last apply has it, and if Argo CD does not own it.
+    """
+    if MISSING in (change.desired, change.live) or change.masked or by_argocd(change.writer):
+        return False
+    found = manifest_path(resource, change.pointer) if resource.desired else None
+    if found is None or not found[1]:
+        return False
+    asked = "ServerSideDiff=true" in app.compare_options
+    return asked or (change.writer is not None and applied_value(resource, change) is MISSING)
 
 
 def shifted_list(resource: Resource, pointer: str) -> str:

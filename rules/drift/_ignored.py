@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from argolint import App, Change, Fleet, Resource
+from argolint import MISSING, App, Change, Fleet, Resource
+from argolint.application.applied import git_moved, last_applied
 from argolint.comparison import (
     IgnoreRule,
     application_rules,
     change,
+    disputed,
     hidden,
     matches,
     matches_object,
@@ -21,6 +23,7 @@ from argolint.comparison import (
     writer,
     writers,
 )
+from argolint.edits import RESPECT
 from argolint.values import below, dig, get
 
 _MOST_PATHS = 200
@@ -123,6 +126,25 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
         for p in found
         if not below(p, "/status")
     )
+
+
+def is_waiting_commit(app: App, resource: Resource, change: Change) -> bool:
+    """True for a change in Git since the last apply. With RespectIgnoreDifferences False, since a sync then applies live values."""
+    noticed = app.automated and app.changed
+    known = RESPECT not in app.sync_options and last_applied(resource) is not None
+    return known and not noticed and git_moved(app, resource, change)
+
+
+def lists_over_commits(
+    app: App, resource: Resource, entry: IgnoreRule, changes: Sequence[Change]
+) -> Iterator[tuple[str, list[Change]]]:
+    """The lists that a manager of the entry owns as one field, each with what Git has in it and live does not have yet."""
+    for place in disputed(resource.live or {}, resource.desired or {}, (entry,)) if changes else ():
+        lost = [
+            c for c in changes if below(c.pointer, place) and (c.live is MISSING or is_waiting_commit(app, resource, c))
+        ]
+        if lost and isinstance(get(resource.desired, place), list):
+            yield place, lost
 
 
 def is_field_ignored(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:

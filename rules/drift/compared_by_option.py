@@ -3,7 +3,9 @@
 What it finds: a field that differs only because of Argo CD's way to compare. With the sync option `ServerSideApply=true` Argo CD predicts the
 result of a server-side apply. A replay of the comparison without the option finds both sides equal. With `ServerSideDiff=true` it may count a
 field as live that the live object lacks, since `managedFields` still have it, list a port a second time if Git omits its protocol, undo a
-commit's change of a custom resource, or take a field that an ignore rule ignores by its manager from the live side alone.
+commit's change of a custom resource, or take a field that an ignore rule ignores by its manager from the live side alone. Without
+`ServerSideApply=true` it overlooks fields that a commit has removed. It also compares what Git does not set, a status or a webhook's stamp,
+with the answer of a dry run of another time.
 
 Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing useful. Or it is Synced, and a commit is not live.
 
@@ -11,7 +13,7 @@ How to fix: write in Git what the API server fills in, or let the API server its
 that Argo CD does not. If that option is the cause, remove it.
 
 Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
-argoproj/argo-cd#28861, #24786, #28818 and #20178.
+argoproj/argo-cd#28861, #24786, #28818, #23127 and #20178.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,11 +26,13 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Json,
     Location,
     Rank,
     Resource,
     Rule,
+    Symptom,
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, git_moved, settled
@@ -38,25 +42,43 @@ from argolint.comparison import (
     change,
     compared_by,
     differing,
+    last_applied,
+    managers,
     matches_object,
     rules_of,
     strategy_of,
+    syncs_server_side,
     writer,
 )
 from argolint.edits import annotation_option, application_place
-from argolint.values import below, get, parse_version, sh
+from argolint.redaction import show
+from argolint.values import below, enumerated, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
+from ..shared.triage import worth_reading
+from ._dropped import left_fields
 from ._edits import server_side_diff_fix, source_place, webhook_diff_fix, write_live_fix
-from ._fields import change_line, finding, is_left_out, is_phantom_field, pointers, pointers_text
+from ._fields import (
+    change_line,
+    finding,
+    is_from_dry_run,
+    is_left_out,
+    is_phantom_field,
+    is_server_set,
+    pointers,
+    pointers_text,
+)
 
 _OPTION = "ServerSideApply=true"
 """Before Argo CD 3.6 it selects the structured merge. For a comparison by the API server there is no better one."""
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Whether the application is shown as Synced although its chart's version has changed since the last sync."""
-    return app.sync_status == "Synced" and any(source.get("chart") for source in app.sources) and not settled(app)
+    """Whether the application is shown as Synced although its chart's version has changed since the last sync, or may lack a removal."""
+    if app.sync_status != "Synced" or settled(app):
+        return False
+    blind = "ServerSideDiff=true" in app.compare_options and _OPTION not in app.sync_options
+    return any(source.get("chart") for source in app.sources) or (blind and worth_reading(app, fleet))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -77,6 +99,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if changes := tuple(c for c in resource.changes if _is_repeated_port(resource, c)):
                 yield _repeated_port_finding(app, resource, changes)
             yield from _half_ignored_findings(app, fleet, resource)
+        yield from _dry_run_findings(app, resource)
+    if app.sync_status == "Synced" and not settled(app):
+        yield from (found for r in app.resources if (found := _removal_finding(app, fleet, r)) is not None)
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
     if at_fault and app.sync_status == "Synced" and not settled(app):
         yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
@@ -185,6 +210,99 @@ def _half_ignored_findings(app: App, fleet: Fleet, resource: Resource) -> Iterat
             ),
             fixes=(narrowest_ignore(app, resource, pointers(changes)), _own_comparison_fix(app)),
         )
+
+
+def _dry_run_findings(app: App, resource: Resource) -> Iterator[Finding]:
+    """Findings for fields that Git does not set: one for the status, one for each program that writes others, one for what no program owns."""
+    unsent = tuple(c for c in resource.changes if is_from_dry_run(app, resource, c))
+    status = tuple(c for c in unsent if below(c.pointer, "/status"))
+    if status:
+        yield finding(
+            app,
+            resource,
+            status,
+            f"Argo CD's server-side diff finds the status of {resource.id} other in its dry run than live, though Git sets none.",
+            evidence=(_MOVING,),
+            fixes=(narrowest_ignore(app, resource, ("/status",)), _ignored_status_fix(), _own_comparison_fix(app)),
+        )
+    counted = tuple(c for c in unsent if is_server_set(c))
+    if counted:
+        others = tuple(c for c in resource.changes if c not in counted)
+        yield finding(
+            app,
+            resource,
+            counted,
+            f"The API server counts {pointers_text(counted)} of {resource.id} with each change of its spec, so Argo CD's dry run differs there.",
+            severity="info" if others else None,
+            follows=tuple(Follows(Symptom.change(resource.id, c.pointer)) for c in others[:1]),
+            fixes=() if others else (narrowest_ignore(app, resource, pointers(counted)), _own_comparison_fix(app)),
+        )
+    rest = tuple(c for c in unsent if c not in (*status, *counted))
+    for manager in dict.fromkeys(c.writer.manager if c.writer else "" for c in rest):
+        changes = tuple(c for c in rest if (c.writer.manager if c.writer else "") == manager)
+        fact = f"{manager} moves" if manager else "An admission webhook sets"
+        end = "compares two of its values" if manager else "gets another value than live"
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{fact} {pointers_text(changes)} of {resource.id}, which Git does not set: Argo CD's server-side diff {end}.",
+            confidence="likely",
+            evidence=(_MOVING if manager else _UNOWNED,),
+            fixes=(narrowest_ignore(app, resource, pointers(changes)), _own_comparison_fix(app)),
+        )
+
+
+_MOVING = "the dry run answers at another time than the live state was read"
+_UNOWNED = "no field manager owns it: so it is with what a webhook sets in a server-side apply"
+
+
+def _ignored_status_fix() -> Fix:
+    return Fix(
+        "Ignore the status of all objects, as Argo CD 3.0 and later do by default",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit("yaml", "resource.compareoptions: |\n  ignoreResourceStatusField: all\n"),
+        "holds for every application of this Argo CD; entries of other options there stay",
+    )
+
+
+def _removal_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+    """The finding for fields that a commit has removed: a dry run takes out only what its manager has applied server-side before."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or resource.hook or resource.changes or syncs_server_side(app.raw, desired):
+        return None
+    was = last_applied(live) if strategy_of(app.raw, desired, fleet.version) is Strategy.SERVER_SIDE else None
+    if was is None or any(w.operation == "Apply" and by_argocd(w) for w in managers(live)):
+        return None
+    found = tuple(left_fields(was, desired, live))
+    if not found:
+        return None
+    return Finding(
+        message=f"A commit has removed {enumerated(found, 'field', limit=1)} of {resource.id}, yet Argo CD shows it as Synced: its server-side diff overlooks that.",
+        at=Location(app.ref, resource.id, found[0]),
+        confidence="likely",
+        evidence=(
+            *(f"{p}: {show(get(live, p), p, within=live)} live and applied last, absent in Git" for p in found[:10]),
+            "syncs are client-side, so a server-side apply, even as a dry run, owns none of these fields",
+        ),
+        fixes=(
+            Fix(
+                "Sync the application by hand",
+                "live",
+                str(app.ref),
+                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                "the next removal needs one too",
+            ),
+            Fix(
+                "Or let Argo CD compare by itself: ServerSideDiff=false",
+                "application",
+                application_place(app),
+                Edit("yaml", f"metadata:\n  annotations:\n    {COMPARE_OPTIONS}: ServerSideDiff=false\n"),
+                "shows such removals, and what the API server fills in too",
+            ),
+        ),
+    )
 
 
 def _hidden_commit_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:

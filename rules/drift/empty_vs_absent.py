@@ -114,9 +114,15 @@ def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) 
     return write_live_fix(app, resource, changes, "Write the field as the cluster keeps it")
 
 
+_OWN_MAPS = ("/metadata/labels", "/metadata/annotations", "/data", "/stringData")
+
+
 def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
     """True for an empty field that no person wrote. In a user's own map, such as labels, an empty text is a value."""
-    entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
+    holds = change.pointer not in _OWN_MAPS or any(
+        side for side in (change.desired, change.live) if side is not MISSING
+    )
+    entry = holds and any(below(change.pointer, own) for own in _OWN_MAPS)
     return not entry and is_hollow_difference(change.desired, change.live) and not is_sort(change.writer, "person")
 
 

@@ -25,7 +25,15 @@ from argolint.values import annotations_of, below, get
 
 from ._edits import removal_fix, respect_fix
 from ._fields import change_line, pointers_text, writer_name
-from ._ignored import has_entries, hidden_changes, own_entries, selected_resources, selects, server_entries
+from ._ignored import (
+    has_entries,
+    hidden_changes,
+    lists_over_commits,
+    own_entries,
+    selected_resources,
+    selects,
+    server_entries,
+)
 from ._scalers import is_resting, scaler_of
 from ._writers import is_sort
 
@@ -44,7 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             change
             for entry in ignored
             if selects(entry, resource)
-            for change in hidden_changes(app, fleet, resource, entry)
+            for change in _without_mixed_lists(app, resource, entry, hidden_changes(app, fleet, resource, entry))
             if _is_overwritten(app, resource, change) and not _is_shown(resource, change)
         )
         if changes:
@@ -56,6 +64,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             for entry in own_entries(app)
             if (found := _git_field_finding(app, fleet, entry, reported)) is not None
         )
+
+
+def _without_mixed_lists(
+    app: App, resource: Resource, entry: IgnoreRule, changes: tuple[Change, ...]
+) -> Iterator[Change]:
+    """The changes without those in lists that also hide Git's: to keep such a list would block a commit forever."""
+    mixed = [place for place, _ in lists_over_commits(app, resource, entry, changes)]
+    return (change for change in changes if not any(below(change.pointer, place) for place in mixed))
 
 
 def _git_field_finding(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:

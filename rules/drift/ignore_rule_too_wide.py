@@ -3,7 +3,8 @@
 What it finds: one pointer or jq path of `ignoreDifferences` that now hides differences of several origins: an autoscaler's and a person's, a
 webhook's and a commit that never reached the cluster. Its purpose can only be one of them. Also one that ignores a whole `spec`, pod template or
 container, or trusts Argo CD's own field manager, with any differences. Also one that hides a waiting commit: the application is Synced, so no
-automated sync applies it, be it of the Application or of argocd-cm. Also a trusted field manager that owns a list as a whole, once Git has something in that list which live lacks.
+automated sync applies it, be it of the Application or of argocd-cm. Also a trusted field manager that owns a list as a
+whole, once Git has something in that list which live lacks, or has changed something there.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
@@ -17,7 +18,6 @@ Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from argolint import (
-    MISSING,
     App,
     Change,
     Edit,
@@ -31,10 +31,10 @@ from argolint import (
     Rule,
     Writer,
 )
-from argolint.application.applied import by_argocd, git_moved, last_applied
-from argolint.comparison import IgnoreRule, disputed, managers, writer
-from argolint.edits import RESPECT, application_place
-from argolint.values import at_and_above, below, get, sh
+from argolint.application.applied import by_argocd, last_applied
+from argolint.comparison import IgnoreRule, managers, writer
+from argolint.edits import application_place
+from argolint.values import at_and_above, get, sh
 from argolint.values.patterns import regex
 
 from ._fields import change_line
@@ -42,6 +42,8 @@ from ._ignored import (
     expression_pointer,
     has_entries,
     hidden_changes,
+    is_waiting_commit,
+    lists_over_commits,
     own_entries,
     paths,
     removed_pointers,
@@ -60,8 +62,8 @@ _WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each pointer or jq path that is too wide."""
     for entry in own_entries(app):
-        yield from _own_manager_findings(app, entry)
         hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
+        yield from _own_manager_findings(app, entry, hidden)
         yield from _whole_lists(app, entry, hidden)
         for path, single in paths(app, entry):
             objects = selected_resources(app, single)
@@ -74,27 +76,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             elif whole:
                 fact = f"hides the whole {whole[0][1]} of {whole[0][0].id}, so no commit to it shows"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
-            elif waiting := [(r, c) for r, c in found if _is_commit(app, r, c)]:
+            elif waiting := [(r, c) for r, c in found if is_waiting_commit(app, r, c)]:
                 yield _waiting_commit_finding(app, entry, path, waiting)
     for entry in server_entries(app, fleet):
         hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
         for path, single in paths(app, entry):
             objects = selected_resources(app, single)
             found = [(r, c) for r in objects for c in _hidden_by_path(r, single, hidden[r.key])]
-            if waiting := [(r, c) for r, c in found if _is_commit(app, r, c)]:
+            if waiting := [(r, c) for r, c in found if is_waiting_commit(app, r, c)]:
                 yield _waiting_commit_finding(app, entry, path, waiting, settings_key(entry.group, entry.kind))
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the application's objects may have ignored fields, by its own entries or the server's."""
     return has_entries(app, fleet) or bool(server_entries(app, fleet))
-
-
-def _is_commit(app: App, resource: Resource, change: Change) -> bool:
-    """True for a change in Git since the last apply. With RespectIgnoreDifferences False, since a sync then applies live values."""
-    noticed = app.automated and app.changed
-    known = RESPECT not in app.sync_options and last_applied(resource) is not None
-    return known and not noticed and git_moved(app, resource, change)
 
 
 def _waiting_commit_finding(
@@ -148,27 +143,41 @@ def _is_changed_on_arrival(waiting: Iterable[Hidden]) -> bool:
     return any(a is not None and get(a, c.pointer) != c.live for a, c in applied)
 
 
-def _own_manager_findings(app: App, entry: IgnoreRule) -> Iterator[Finding]:
+def _own_manager_findings(
+    app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Sequence[Change]]
+) -> Iterator[Finding]:
     """Findings for entries with Argo CD's own manager: it owns every field that it applied, so a commit's change counts as a trusted writer's."""
     for position, manager in enumerate(entry.managers):
         owned = next((r for r in selected_resources(app, entry) if r.live and _is_field_manager(manager, r.live)), None)
         if by_argocd(Writer(manager)) and owned is not None:
             place = f"{entry.origin}/managedFieldsManagers/{position}"
             others = len(entry.managers) > 1 or entry.json_pointers or entry.jq_paths
+            found = [(r, c) for r in selected_resources(app, entry) for c in hidden[r.key]]
+            removal = Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}])
+            by_hand = f"{place} of Application {app.ref}: take {manager} out, and name in jsonPointers or jqPathExpressions what another writer changes"
             yield Finding(
                 message=f"{app.name} ignores what {manager!r} writes, which is Argo CD itself: no commit to {owned.id} shows.",
                 at=Location(app.ref, owned.id, place),
-                evidence=(f"{entry.origin} of the Application",),
+                evidence=(
+                    f"{entry.origin} of the Application",
+                    *(f"{r.id} {change_line(c, r)}" for r, c in found[:_MOST_SHOWN]),
+                ),
                 fixes=(
                     Fix(
-                        "Name the field manager of the other writer",
+                        "Name the field manager of the other writer"
+                        if not found
+                        else "Name the fields that another writer changes, in place of Argo CD's own manager",
                         "application",
                         application_place(app),
-                        Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
+                        Edit("text", by_hand) if found else removal,
                         _removal_caveat(app),
                     ),
                 ),
             )
+
+
+_MOST_SHOWN = 10
+"""Most hidden differences in the evidence."""
 
 
 def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Sequence[Change]]) -> Iterator[Finding]:
@@ -177,10 +186,9 @@ def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Seque
     A custom resource's lists have no keys: who writes one value in a list owns all of it from then on.
     """
     for resource in (r for r in selected_resources(app, entry) if entry.managers and hidden[r.key]):
-        for place in disputed(resource.live or {}, resource.desired or {}, (entry,)):
-            lost = [c for c in hidden[resource.key] if below(c.pointer, place) and c.live is MISSING]
+        for place, lost in lists_over_commits(app, resource, entry, hidden[resource.key]):
             owner = writer(resource.live or {}, place)
-            if not lost or owner is None or not isinstance(get(resource.desired, place), list):
+            if owner is None:
                 continue
             yield Finding(
                 message=f"{owner.manager} owns all of {place} of {resource.id}, so an ignore rule of {app.name} hides Git's {lost[0].pointer}, which is not live.",

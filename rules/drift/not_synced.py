@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, settled
 from argolint.edits.pruning import ignored_extraneous
-from argolint.values import maps, parse_version, sh, text_at
+from argolint.values import below, dig, maps, parse_version, sh, text_at, texts
 from argolint.values.kubernetes import reads
 
 from ._fields import change_line
@@ -35,7 +35,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting:
         return  # its objects are being deleted, and there will be no sync
     changed = [_waiting_object(app, resource) for resource in app.changed if not resource.hook]
-    step = _awaited_step(app, fleet)
+    step = _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
     if unfinished or not settled(app):
@@ -56,7 +56,7 @@ def _waiting_object(app: App, resource: Resource) -> Wait:
     )
 
 
-def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | None) -> Iterator[Finding]:
+def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | _KeptOff | None) -> Iterator[Finding]:
     if not waits:
         return
     first = waits[0][0]
@@ -68,7 +68,10 @@ def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | None) -> 
         confidence="likely",
         explains=tuple(claim for _, claims, _ in waits for claim in claims),
         evidence=tuple(line for _, _, lines in waits for line in lines),
-        fixes=(step.fix if step else _sync_fix(app, [wait[0] for wait in waits], prune),),
+        fixes=(
+            *([step.fix] if step else []),
+            *([] if isinstance(step, _Step) else [_sync_fix(app, [wait[0] for wait in waits], prune)]),
+        ),
     )
 
 
@@ -102,6 +105,45 @@ class _Step:
             title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
             command, caveat = f"argocd app get {name} --show-operation", "a sync by hand skips the steps"
         return Fix(title, "live", f"Application {self.ahead}", Edit("command", command), caveat)
+
+
+@dataclass(frozen=True)
+class _KeptOff:
+    """An ApplicationSet whose template has auto-sync, and that leaves spec.syncPolicy of its Applications as it is."""
+
+    maker: ResourceId
+    entry: str
+
+    @property
+    def reason(self) -> str:
+        return f"auto-sync is off, which {self.maker} leaves so though its template has it on"
+
+    @property
+    def fix(self) -> Fix:
+        return Fix(
+            "Let the set bring spec.syncPolicy of its template into its Applications again",
+            "application",
+            str(self.maker),
+            Edit("text", f"{self.entry}: take spec.syncPolicy out"),
+            caveat="what was switched off by hand, in any Application of the set, is then on again",
+        )
+
+
+def _kept_off(app: App, fleet: Fleet) -> _KeptOff | None:
+    """The set that ignores the difference in auto-sync between its template and this application (spec.ignoreApplicationDifferences)."""
+    made_by = None if app.automated else maker(app, fleet)
+    automated = dig(made_by, "spec", "template", "spec", "syncPolicy", "automated")
+    rolls = text_at(made_by, "spec", "strategy", "type") == "RollingSync"  # the set itself syncs
+    if made_by is None or rolls or not isinstance(automated, dict) or automated.get("enabled") is False:
+        return None
+    for index, entry in enumerate(maps(made_by, "spec", "ignoreApplicationDifferences")):
+        paths = (*texts(entry, "jsonPointers"), *(p.replace(".", "/") for p in texts(entry, "jqPathExpressions")))
+        if text_at(entry, "name") in ("", app.name) and any(below(_AUTOMATED, path) for path in paths):
+            return _KeptOff(set_id(fleet, made_by), f"/spec/ignoreApplicationDifferences/{index}")
+    return None
+
+
+_AUTOMATED = "/spec/syncPolicy/automated"
 
 
 def _awaited_step(app: App, fleet: Fleet) -> _Step | None:
@@ -157,6 +199,13 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
             "manifest",
             str(user.id),
             Edit("text", "Only then is there nothing left that a sync with prune would break."),
+        )
+    if app.operation is not None and app.operation.phase in ("Running", "Terminating"):
+        return Fix(
+            "Wait for the running sync: another one is refused meanwhile",
+            "live",
+            f"Application {app.ref}",
+            Edit("command", f"argocd app wait {sh(app.ref)} --operation --timeout 600"),
         )
     return Fix(
         "Sync the application",

@@ -22,6 +22,7 @@ from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule, Sympto
 from argolint.edits import manifest_patch, set_field
 from argolint.values import dig
 
+from ._fields import is_from_dry_run
 from ._scalers import scaler_of
 
 _AT = "/spec/replicas"
@@ -31,7 +32,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload that the sync scales to 1."""
     for kind in ("Deployment", "StatefulSet"):
         for resource in app.of_kind(kind, "apps"):
-            if not any(change.pointer == _AT for change in (*resource.pending, *resource.changes)):
+            changes = (c for c in (*resource.pending, *resource.changes) if c.pointer == _AT)
+            if not any(not is_from_dry_run(app, resource, change) for change in changes):
                 continue
             runs = dig(resource.live, "spec", "replicas")
             left = dig(resource.desired, "spec", "replicas") is None

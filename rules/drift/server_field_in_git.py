@@ -24,7 +24,7 @@ from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
 from ._edits import removal_fix
-from ._fields import SERVER_SET, change_line
+from ._fields import SERVER_SET, change_line, is_from_dry_run
 
 _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the object has been modified")
 
@@ -40,10 +40,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
         made = tuple(c.pointer for c in resource.changes if c.pointer == _CREATED_AT and c.desired is not MISSING)
         fields = (*own, *made)
-        status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
+        has_status = "status" in (resource.desired or {})  # else a dry run answered with it
+        status = tuple(c for c in resource.changes if has_status and below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
         written = tuple(
-            c.pointer for c in resource.changes if c.desired is not MISSING and _is_written(resource, c.pointer)
+            c.pointer
+            for c in resource.changes
+            if c.desired is not MISSING and _is_written(resource, c.pointer) and not is_from_dry_run(app, resource, c)
         )
         if places or written:
             yield _finding(

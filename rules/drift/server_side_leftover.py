@@ -1,7 +1,8 @@
 """A server-side apply leaves what Git has dropped
 
 What it finds: a field or list item that an earlier client-side apply wrote, that Git does not have any more, and that is still live with that very
-value. The application syncs with `ServerSideApply=true`, which takes out only fields of its own manager; another manager owns this one.
+value. The application syncs with `ServerSideApply=true`, which takes out only fields of its own manager; another manager owns this one. Also a list of a Rollout's pod template that Git lacks, once the
+controller of Argo Rollouts has written it again in its own spelling: such a list has one owner for all of it.
 
 Why it hurts: the running object is not what Git says, and Argo CD shows no difference: fields that Git does not name do not count.
 
@@ -13,7 +14,8 @@ symptoms is only checked if another rule reads it, or with `--deep`.
 
 Example: an environment variable that was removed from Git after the move to server-side apply.
 
-Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-guide/sync-options.md (client-side apply migration).
+Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-guide/sync-options.md (client-side apply migration);
+argoproj/argo-rollouts#4500, #3281.
 """
 
 import json
@@ -24,10 +26,11 @@ from argolint.application.applied import by_argocd, settled
 from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_server_side, writers
 from argolint.edits import application_place, removals, set_field
 from argolint.redaction import show
-from argolint.values import below, enumerated, get, join_pointer, sh
-from argolint.values.kubernetes import ARGOCD_ANNOTATION, ITEM_NAMES, kubectl_name
+from argolint.values import enumerated, get, join_pointer, mapping, sh
+from argolint.values.kubernetes import ARGOCD_ANNOTATION, kubectl_name
 
 from ..shared.triage import worth_reading
+from ._dropped import left_fields
 
 _OPTION = "ServerSideApply=true"
 _TOOLS = ("kubectl", "helm", "argocd-controller", "argocd-application-controller", "before-first-apply")
@@ -47,12 +50,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     candidates = app.stated if _OPTION in app.sync_options else app.mentioning(ARGOCD_ANNOTATION, "desired")
     for resource in candidates:
-        if resource.hook or not resource.mentions(LAST_APPLIED, "live"):
+        rollout = (resource.group, resource.kind) == ("argoproj.io", "Rollout")
+        if resource.hook or not (rollout or resource.mentions(LAST_APPLIED, "live")):
             continue
         if not syncs_server_side(app.raw, resource.desired) or not settled(app, resource):
             continue
         if found := resource.derive(_left_behind):
             yield _finding(app, fleet, resource, found)
+        elif rollout and (kept := resource.derive(_kept_lists)):
+            yield _list_finding(app, resource, kept)
 
 
 def _left_behind(resource: Resource) -> tuple[str, ...]:
@@ -61,60 +67,8 @@ def _left_behind(resource: Resource) -> tuple[str, ...]:
     if live is None or desired is None or not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
         return ()
     was = last_applied(live)
-    found = _leftovers(was, desired, live) if was is not None else ()
+    found = left_fields(was, desired, live) if was is not None else ()
     return tuple(p for p in found if _is_of_tools(live, p))[:_MOST]
-
-
-def _leftovers(was: Json, desired: Json, live: Json, at: str = "") -> Iterator[str]:
-    """The pointers into live of what was applied, is live with the same value, and is not desired."""
-    if isinstance(was, Mapping) and isinstance(desired, Mapping) and isinstance(live, Mapping):
-        for key, value in was.items():
-            place = at + join_pointer(str(key))
-            if key not in live or (not at and key not in ("spec", "data", "metadata")) or _is_never_left(place):
-                continue
-            if key in desired or place in ("/metadata", "/metadata/labels", "/metadata/annotations"):
-                yield from _leftovers(value, desired.get(key) or {}, live[key], place)
-            elif value not in (None, "", 0, False, [], {}) and _holds(live[key], value):
-                yield place
-    elif isinstance(was, list) and isinstance(desired, list) and isinstance(live, list):
-        yield from _left_items(was, desired, live, at)
-
-
-def _left_items(was: list[Json], desired: list[Json], live: list[Json], at: str) -> Iterator[str]:
-    """The same in a list of named items."""
-    name = next(
-        (k for k in ITEM_NAMES if all(isinstance(i, Mapping) and k in i for i in (*was, *desired, *live))), None
-    )
-    if name is None:
-        return
-    wanted = {str(item[name]): item for item in desired}
-    applied = {str(item[name]): item for item in was}
-    for place, item in enumerate(live):
-        called = str(item[name])
-        pointer = f"{at}/{place}"
-        if called in wanted and called in applied:
-            yield from _leftovers(applied[called], wanted[called], item, pointer)
-        elif called in applied and called not in wanted and _holds(item, applied[called]):
-            yield pointer
-
-
-def _holds(live: Json, applied: Json) -> bool:
-    """Whether live has all that was applied, perhaps with defaults next to it."""
-    if isinstance(applied, Mapping) and isinstance(live, Mapping):
-        return all(key in live and _holds(live[key], value) for key, value in applied.items())
-    if isinstance(applied, list) and isinstance(live, list) and len(applied) == len(live):
-        return all(_holds(*pair) for pair in zip(live, applied, strict=True))
-    return bool(applied == live)
-
-
-def _is_never_left(pointer: str) -> bool:
-    """True for metadata other than labels and annotations, for the marks of apply and of tracking, and for what an autoscaler takes over."""
-    marks = ("/metadata/annotations/kubectl.kubernetes.io~1", "/metadata/annotations/argocd.argoproj.io~1")
-    own = pointer.startswith("/metadata/") and not any(
-        below(pointer, f"/metadata/{m}") for m in ("labels", "annotations")
-    )
-    instance = pointer.startswith("/metadata/labels/") and pointer.endswith(("~1instance", "~1managed-by"))
-    return own or instance or pointer.startswith(marks) or pointer.endswith("/replicas")
 
 
 def _is_of_tools(live: Mapping[str, Json], pointer: str) -> bool:
@@ -147,6 +101,52 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: tuple[str, ...])
                 plays=edit,
             ),
             *_takeover_fixes(app, "" if by_itself else manager),
+        ),
+    )
+
+
+def _kept_lists(resource: Resource) -> tuple[str, ...]:
+    """The lists of a Rollout's pod template that Git lacks and that its controller alone owns: it writes lists again, and adds none."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or not any(by_argocd(w) and w.operation == "Apply" for w in managers(live)):
+        return ()
+    lists = (k for k, value in mapping(live, *_POD).items() if isinstance(value, list) and value)
+    places = (f"{join_pointer(*_POD)}/{k}" for k in lists if k not in mapping(desired, *_POD))
+    return tuple(p for p in places if mapping(desired, *_POD) and _is_rewritten(live, p))
+
+
+def _is_rewritten(live: Mapping[str, Json], pointer: str) -> bool:
+    owners = writers(dict(live), pointer)
+    return bool(owners) and all(w.operation == "Update" and w.manager == _ROLLOUTS for w in owners)
+
+
+_POD = ("spec", "template", "spec")
+_ROLLOUTS = "rollouts-controller"
+
+
+def _list_finding(app: App, resource: Resource, found: tuple[str, ...]) -> Finding:
+    live = resource.live or {}
+    edit = Edit("json-patch", removals(live, found))
+    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
+    return Finding(
+        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {_ROLLOUTS} owns.",
+        at=Location(app.ref, resource.id, found[0]),
+        confidence="likely",
+        evidence=(
+            *(f"{p}: {show(get(live, p), p, within=live)} live, absent in Git" for p in found),
+            f"{_ROLLOUTS} owns the list as a whole: it writes a list again once a value in it is not in its own spelling",
+        ),
+        fixes=(
+            Fix(
+                "Take out of the live object what Git has dropped",
+                "live",
+                str(resource.id),
+                Edit("command", patch),
+                "the Rollout makes new pods; a container without resources: {} hands its list to the controller again",
+                resource=resource.id,
+                plays=edit,
+                effects=("restarts",),
+            ),
         ),
     )
 

@@ -109,7 +109,9 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     if not is_gone and not _writes_schema(resource, replacer, changes):
         replacer = ""
     if replacer:
-        fact = f"lacks {pointers_text(changes)} of Git: {replacer} replaces the object after Argo CD applies it"
+        marks = all(is_tracking_mark(change, label_key) for change in changes)
+        what = "the tracking mark that Argo CD adds" if marks else f"{pointers_text(changes)} of Git"
+        fact = f"lacks {what}: {replacer} replaces the object after Argo CD applies it"
     elif taken_off:
         writer_note = _writer_since_apply(resource)
         who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
@@ -133,7 +135,7 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         evidence=("last-applied-configuration, which Argo CD's apply writes, is gone from the live object",)
         if replacer and is_gone
         else (),
-        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes))
+        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes, label_key))
         if replacer
         else _schema_fixes(resource, changes)
         if dropped and not taken_off and not since and is_custom(resource.group)
@@ -160,7 +162,7 @@ def _way_out_fixes(
     """The fixes by the program that keeps the difference; none if no program is known, or if the fields are tracking data."""
     keeps_status = since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
     if taken_off or keeps_status:
-        return _reader_fixes(app, resource, changes)
+        return _reader_fixes(app, resource, changes, label_key)
     if since:
         return _schema_check_fix(resource, since, changes[0]), narrowest_ignore(app, resource, pointers(changes))
     writer = changes[0].writer
@@ -260,11 +262,12 @@ def _writer_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
     return (ignore, write) if moved else (write, ignore)
 
 
-def _reader_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+def _reader_fixes(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> tuple[Fix | None, ...]:
     """Fixes for a mark or a field that its reader removes when it is done, such as the operator, while Git still has it."""
+    of_argocd = any(is_tracking_mark(change, label_key) for change in changes)  # Git has no such mark
     return (
         narrowest_ignore(app, resource, pointers(changes)),
-        drop_fix(app, resource, changes, "Leave it out of Git"),
+        None if of_argocd else drop_fix(app, resource, changes, "Leave it out of Git"),
     )
 
 

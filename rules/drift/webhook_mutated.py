@@ -3,7 +3,8 @@
 What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that the API server stored differently from Argo
 CD's own request. In that case the last applied configuration has Git's value and the field still belongs to Argo CD, so something changed it on
 admission. As a warning, also a field that a controller of the cluster has written since, by its field manager: an operator that fills in or
-corrects its own objects, or marks those of others.
+corrects its own objects, or marks those of others. And the fields of an Application that Argo CD Image Updater loses. And a value that a conversion webhook does not keep, since the CustomResourceDefinition stores
+another version than Git writes.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
@@ -12,24 +13,37 @@ webhook; or ignore the field, best by its manager (`managedFieldsManagers`). Ign
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
-Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
+Sources: argoproj/argo-cd#25260, #14035; argoproj-labs/argocd-image-updater#554, #593; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
+from argolint.values.quantities import countable
 
 from ..shared.makers import controlling_owner, filling_webhook, second_maker
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
+from ._conversion import conversion_finding, conversion_wants, is_lost_in_conversion
 from ._defaults import is_default
 from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
-from ._fields import finding, is_server_set, is_tracking_mark, matching_changes, pointers, pointers_text, writer_name
+from ._fields import (
+    finding,
+    is_server_set,
+    is_tracking_mark,
+    lists_with_more,
+    matching_changes,
+    pointers,
+    pointers_text,
+    writer_name,
+)
 from ._grammar import is_reordered_list
+from ._image_updater import dropped_by_updater, updater_finding
 from ._writers import (
     is_reconciling_controller,
     is_sort,
@@ -38,12 +52,21 @@ from ._writers import (
 )
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The definitions of custom resources that are not stored as Git writes them."""
+    yield from conversion_wants(app, fleet)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the fields of a known mutator in an object, one for fields that changed on admission."""
 
     def on_arrival(resource: Resource, change: Change) -> bool:
-        return not is_server_set(change) and rewritten_on_arrival(app, resource, change)
+        if is_server_set(change) or is_lost_in_conversion(app, resource, change):
+            return False
+        return rewritten_on_arrival(app, resource, change)
 
+    for resource, changes in matching_changes(app, partial(is_lost_in_conversion, app)):
+        yield conversion_finding(app, resource, changes)
     for resource, changes in matching_changes(app, _is_by_mutator):
         tool = known_writer(changes[0].writer)
         assert tool is not None
@@ -54,7 +77,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, resource, changes, filling_webhook(resource), "likely")
     for resource, changes in matching_changes(app, partial(_is_by_maker, app, fleet)):
         yield _maker_finding(app, resource, changes, second_maker(app, fleet, resource))
-    for resource, changes in matching_changes(app, partial(_is_by_controller, app, fleet)):
+    for resource, written in matching_changes(app, partial(_is_by_controller, app, fleet)):
+        if dropped := dropped_by_updater(resource, written):
+            yield updater_finding(app, resource, dropped)
+        changes = tuple(change for change in written if change not in dropped)
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
             moved = tuple(change for change in own if is_reordered_list(change))
@@ -74,10 +100,7 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
                 f"Stop rendering {resource.kind} {resource.name}, which {maker} makes",
                 "manifest",
                 source_place(app),
-                Edit(
-                    "text",
-                    "Remove its manifest or its entry of a secretGenerator. In a chart look for a switch such as existingSecret, secretName or certManager.enabled.",
-                ),
+                Edit("text", _REMOVAL if resource.kind == "Secret" else _removal_text(resource, maker)),
                 "" if owned else "a prune may delete the Secret once: it is made again from the same object",
                 effects=() if owned else ("deletes",),
             ),
@@ -88,12 +111,16 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
     )
 
 
+_REMOVAL = "Remove its manifest or its entry of a secretGenerator. In a chart look for a switch such as existingSecret, secretName or certManager.enabled."
+
+
+def _removal_text(resource: Resource, maker: str) -> str:
+    return f"Write what Git wants in {resource.kind} {resource.name} where its maker reads it: in {maker}, or in the resource that makes that one. Then remove the manifest of the {resource.kind}."
+
+
 def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
-    unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
-    if unnamed:  # only a dry run has fields that the manifest lacks
-        end = "Argo CD's dry run holds another value that Git does not set"
     if is_reordered_list(first):
         return finding(
             app,
@@ -106,19 +133,22 @@ def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tup
         )
     what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
     moving = all(_is_moving_number(change) for change in changes)
-    counted = moving and not unnamed and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
+    counted = moving and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
+    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(app, resource, changes))
+    fixes: tuple[Fix | None, ...] = (
+        drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
+        ignore,
+        None if moving else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
+    )
+    if all(_is_rounded_up(change) for change in changes):
+        title = "Write in Git the size that the controller rounds it to"
+        fixes = (write_live_fix(app, resource, changes, title), ignore)
     return finding(
         app,
         resource,
         changes,
         f"{what}, and {end}.",
-        fixes=(
-            drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
-            _ignore_fix(app, fleet, resource, _lists_as_wholes(resource, changes)),
-            None
-            if unnamed or moving
-            else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
-        ),
+        fixes=fixes,
         severity="warning",
         confidence="likely",
     )
@@ -135,10 +165,16 @@ def _ignore_fix(app: App, fleet: Fleet, resource: Resource, places: tuple[str, .
     return replace(fix, edit=edit, caveat=caveat, older=tuple(older))
 
 
-def _lists_as_wholes(resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
-    """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items."""
+def _lists_as_wholes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
+    """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items.
+
+    Also one in which more differs than is shown, since that would show later; a counter alone is ignored by itself.
+    """
+    mixed = () if all(_is_moving_number(change) for change in changes) else lists_with_more(app, resource)
 
     def place(pointer: str) -> str:
+        if above := next((each for each in mixed if below(pointer, each)), ""):
+            return above
         tokens = split_pointer(pointer)
         for depth in range(1, len(tokens) + 1):
             above = join_pointer(*tokens[: depth - 1])
@@ -157,6 +193,12 @@ def _lists_as_wholes(resource: Resource, changes: tuple[Change, ...]) -> tuple[s
 def _is_moving_number(change: Change) -> bool:
     """True for a number that a controller moves: it will soon be another one."""
     return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
+
+
+def _is_rounded_up(change: Change) -> bool:
+    """True for a quantity that a controller rounds up to what its volumes have: it stays, and a later change of the size is Git's again."""
+    wanted, given = countable(change.desired), countable(change.live) if isinstance(change.live, str) else None
+    return wanted is not None and given is not None and 0 < wanted < given <= wanted * Decimal("1.05")
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
@@ -224,4 +266,4 @@ def _is_by_mutator(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "mutator") and admitted and not by_another_rule
 
 
-RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.WRITER)
+RULE = Rule(**Rule.page(__name__), severity="info", check=check, wants=wants, rank=Rank.WRITER)

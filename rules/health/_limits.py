@@ -58,6 +58,8 @@ class Container:
     limits: Amounts
     starts: bool
     """An init container that ends before the others start."""
+    own: Amounts
+    """The limits that the manifest itself has."""
 
 
 def admitted(spec: Object, ranges: Sequence[Object]) -> tuple[Container, ...]:
@@ -65,14 +67,15 @@ def admitted(spec: Object, ranges: Sequence[Object]) -> tuple[Container, ...]:
     found = []
     for field in ("initContainers", "containers"):
         for number, container in enumerate(maps(spec, field)):
-            limits = dict(mapping(container, "resources", "limits"))
+            own = mapping(container, "resources", "limits")
+            limits = dict(own)
             requests = {**limits, **mapping(container, "resources", "requests")}
             for item in _items(ranges, "Container"):
                 default, asked = _defaults(item)
                 limits = {**default, **limits}
                 requests = {**asked, **requests}
             starts = field == "initContainers" and container.get("restartPolicy") != "Always"
-            found.append(Container(f"/{field}/{number}", text_at(container, "name"), requests, limits, starts))
+            found.append(Container(f"/{field}/{number}", text_at(container, "name"), requests, limits, starts, own))
     return tuple(found)
 
 
@@ -103,7 +106,7 @@ def _beyond_own_limit(container: Container) -> Iterator[Refusal]:
     """A request above the limit that a LimitRange writes: the pod itself is then invalid."""
     for name, value in container.requests.items():
         asked, most = countable(value), countable(container.limits.get(name))
-        if asked is not None and most is not None and asked > most:
+        if name not in container.own and asked is not None and most is not None and asked > most:
             says = f"{name} limit by default is {container.limits[name]}, but request of {container.name} is {value}"
             yield Refusal("LimitRange", says, f"{container.at}/resources/limits{join_pointer(name)}", value)
 
@@ -114,7 +117,7 @@ def _range_refusals(one: Object, containers: Sequence[Container]) -> Iterator[Re
             for container in containers:
                 yield from _bounds(item, "Container", container.requests, container.limits, container.at)
         elif item.get("type") == "Pod":
-            yield from _bounds(item, "Pod", _total(containers, "requests"), _total(containers, "limits"), "")
+            yield from _bounds(item, "Pod", total(containers, "requests"), total(containers, "limits"), "")
 
 
 def _bounds(item: Object, kind: str, requests: Amounts, limits: Amounts, at: str) -> Iterator[Refusal]:
@@ -149,7 +152,7 @@ def _is_less(one: Json, other: Json) -> bool:
     return few is not None and many is not None and few < many
 
 
-def _total(containers: Sequence[Container], side: str) -> Amounts:
+def total(containers: Sequence[Container], side: str) -> Amounts:
     """The amounts of the whole pod: those that run together, or the largest that starts before them; without what a container lacks."""
     together = [getattr(one, side) for one in containers if not one.starts]
     before = [getattr(one, side) for one in containers if one.starts]
@@ -181,7 +184,7 @@ def _quota_refusals(one: Object, containers: Sequence[Container]) -> Iterator[Re
         for container in lacking:
             says = f"failed quota: {name}: must specify {resource} for: {container.name}"
             yield Refusal("ResourceQuota", says, f"{container.at}/resources/{side}{join_pointer(what)}")
-        total = _total(containers, side).get(what)
-        if not lacking and _is_less(most, total):
-            says = f"exceeded quota: {name}, requested: {resource}={total}, limited: {resource}={most}"
+        asked = total(containers, side).get(what)
+        if not lacking and _is_less(most, asked):
+            says = f"exceeded quota: {name}, requested: {resource}={asked}, limited: {resource}={most}"
             yield Refusal("ResourceQuota", says, "")

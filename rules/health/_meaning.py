@@ -71,6 +71,20 @@ def of_kind(resource: Resource, said: str) -> tuple[Fix, ...]:
     return of_reason(resource, said) if known else ()
 
 
+def stopped_by_fault(resource: Resource) -> str:
+    """What the controller of an object says that Argo CD shows as Suspended though it has failed; empty for a pause, and for what no entry knows."""
+    if resource.health.status != "Suspended" or "." not in resource.group or not resource.health.message:
+        return ""
+    status = mapping(resource.live, "status")
+    message = resource.health.message
+    of_phase = f"{text_at(status, 'phase')}: {message}" if text_at(status, "phaseReason") == message else ""
+    for said in filter(None, (message, of_phase)):
+        found = meaning(resource, said)
+        if found is not None and found.entry.knows == "cause" and found.entry.when.groups:
+            return said
+    return ""
+
+
 _OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
 """Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
 _NAME = regex(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")

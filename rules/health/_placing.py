@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
 from argolint.edits import manifest_patch
-from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
+from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh, split_pointer
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import countable, quantity
@@ -80,14 +80,15 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
     if quota is not None and quota.desired and quota.live:
         operations = tuple(_raised_limits(quota.desired, quota.live, resource.live, lacking))
         if operations:
-            words = ", ".join(f"{o['path'].rpartition('/')[2]} to {o['value']}" for o in operations)
+            words = ", ".join(f"{split_pointer(o['path'])[-1]} to {o['value']}" for o in operations)
             yield manifest_patch(
                 quota.id,
                 f"Raise {words} in the quota, so that all pods fit",
                 list(operations),
                 "the namespace may then use that much",
             )
-    if existing and dig(resource.desired, "spec", "replicas") is not None:
+    wanted = dig(resource.desired, "spec", "replicas")
+    if existing and isinstance(wanted, int) and wanted > existing:
         yield Fix(
             f"{'Or run' if operations else 'Run'} {existing} replicas, which the quota admits",
             "manifest",
@@ -161,7 +162,7 @@ def _pod_usage(name: str, workload: Object | None) -> Decimal | None:
     """What one pod counts in a quota of this name; None if its spec does not show that: pod-level resources, or init containers that stay."""
     if name in ("pods", "count/pods"):
         return Decimal(1)
-    kind, _, what = name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)
+    kind = "limits" if name.startswith("limits.") else "requests"
     if name.startswith("count/") or (
         kind == "requests" and not name.startswith("requests.") and name not in _PLAIN_RESOURCES
     ):

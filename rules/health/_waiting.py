@@ -14,7 +14,8 @@ from ..shared.age import Patience, is_health_counted, is_overdue, waited_time, w
 def overdue_resources(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
     """Managed objects of the kind that have been Progressing for longer than the option allows."""
     for resource in app.of_kind(kind):
-        waits = resource.group in groups and resource.health.status == "Progressing" and resource.live is not None
+        there = resource.live is not None or (resource.hook and resource.uid)  # hooks are not among the managed objects
+        waits = resource.group in groups and resource.health.status == "Progressing" and there
         if (
             waits
             and is_overdue(app, waiting_since(resource), options.span)

@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import dig, enumerated, get, items, mapping, text_at
+from argolint.values.knowledge import load
 
 from ..shared.age import Patience
 from ._meaning import facts_of, of_kind
@@ -88,7 +89,9 @@ def _own_addresses(service: Resource) -> str:
 
 
 def _fixes(service: Resource, event: str, own: str) -> Iterator[Fix]:
-    facts = {**facts_of(service), "event": event, "class": text_at(service.live, "spec", "loadBalancerClass")}
+    load_class = text_at(service.live, "spec", "loadBalancerClass")
+    known = load(__package__, "traffic.yaml")["balancers"].get(load_class, {"of": "", "needs": "", "see": ""})
+    facts = {**facts_of(service), "event": event, "class": load_class, **known, "see": Shell(known["see"])}
     in_git = get(service.desired, "/spec/type", None) == "LoadBalancer"
     if in_git and own:
         yield from advice(__package__, "lb-pending/external", facts, service.id)

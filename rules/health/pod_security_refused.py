@@ -46,6 +46,7 @@ from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 from argolint.values.pod_security import LEVEL, ROOT, Violation, level_for, rights, violations
 
+from ..shared.peers import peer_wants, peers
 from ..shared.pods import unwell_below, wanted_events
 
 _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
@@ -63,6 +64,22 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         if resource.status == "OutOfSync" and app.resource(key) is None:
             id_ = ResourceId("", "Namespace", "", resource.namespace, "", app.cluster)
             yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+    raised = {namespace.name for namespace in _raised(app)}
+    if raised:
+        yield from peer_wants(app, fleet, _WORKLOADS, lambda key: key.namespace in raised, _MOST)
+
+
+_WORKLOADS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"))
+_MOST = 50
+"""Most workloads of other applications that are read for the namespaces of one."""
+
+
+def _raised(app: App) -> Iterator[Resource]:
+    """The Namespaces of the application whose level a sync changes."""
+    for namespace in app.of_kind("Namespace", ""):
+        is_coming = namespace.status == "OutOfSync" and namespace.desired and not namespace.requires_pruning
+        if is_coming and _level(namespace.desired) not in ("", _level(namespace.live)):
+            yield namespace
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -81,6 +98,40 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             level, found, claims = *_coming(app, resource), ()
         if found:
             yield _finding(app, fleet, resource, level, found, claims)
+    for namespace in _raised(app):
+        yield from _finding_of_others(app, fleet, namespace)
+
+
+def _finding_of_others(app: App, fleet: Fleet, namespace: Resource) -> Iterator[Finding]:
+    """A finding for the workloads of other applications that the level of a Namespace will refuse."""
+    found = [
+        (owner, peer, new[1])
+        for owner, peer in sorted(peers(app, fleet, *(kind for _, kind in _WORKLOADS)), key=lambda one: one[1].key)
+        if peer.namespace == namespace.name and (new := _coming(app, peer))[1]
+    ]
+    if found:
+        owner, first, broken = found[0]
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        level = _level(namespace.desired)
+        checks = enumerated(list(dict.fromkeys(violation.check for violation in broken)), limit=1)
+        yield Finding(
+            message=f'{namespace.id} (Pod Security "{level}") will refuse new pods of {first.id} of "{owner.name}"{more}: {checks}.',
+            at=Location(app.ref, namespace.id, join_pointer("metadata", "labels", LEVEL)),
+            confidence="likely",
+            evidence=tuple(
+                f'{peer.id} of "{ref.name}": {enumerated(list(dict.fromkeys(v.check for v in new)), limit=4)}'
+                for ref, peer, new in found[:8]
+            ),
+            related=tuple(Related(ref, peer.id, role="dependent") for ref, peer, _ in found[:5]),
+            fixes=(
+                Fix(
+                    "Let the pods fit the level first, or leave it as it is",
+                    "manifest",
+                    str(namespace.id),
+                    Edit("text", f"first let the workloads fit {level}, then raise the level\n"),
+                ),
+            ),
+        )
 
 
 def _refusing_level(app: App, resource: Resource, nodes: tuple[Node, ...]) -> str:

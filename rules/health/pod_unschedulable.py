@@ -23,13 +23,22 @@ from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Re
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.relations.polarity import reports_fault
-from argolint.values import age_text, enumerated, maps, text_at
+from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
 
+from ..shared import unmade
 from ..shared.age import Patience, is_overdue
-from ..shared.pods import Trouble, fixes, scheduling_cause, trouble_pointer, troubles, unwell_below, wanted_events
+from ..shared.pods import (
+    Trouble,
+    fixes,
+    has_own_reasons,
+    scheduling_cause,
+    trouble_pointer,
+    troubles,
+    unwell_below,
+    wanted_events,
+)
 from . import _placing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
@@ -42,6 +51,9 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield Want("manifests")
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
+        yield from unmade.event_wants(app, fleet, resource)
+        if unmade.may_lack(app, resource, nodes):
+            yield Want("manifests")
         if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
             yield from related_wants(Complaint(app, fleet, resource.id, resource.any, ()))
         yield from (Want("events", claim.id, claim.uid) for claim in _unbound_claims(app, resource))
@@ -109,7 +121,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
-        evidence=(*_evidence(app, resource, trouble), *((f"{trouble.verb}{age}",) if age else ())),
+        evidence=(*_evidence(app, resource, nodes, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
@@ -197,21 +209,18 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
 def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> str:
     """Why the maker of the missing Secret does not make it, where Argo CD has no health check that shows it; else empty."""
     for name in _NO_SECRET.findall(trouble.text)[:1]:
-        maker = maker_of(app, fleet, resource.namespace, name)
-        made = app.resource(maker.id.key) if maker else None
-        if made is None or made.health.status not in ("", "Healthy"):
-            continue
-        said = next((text_at(c, "message") for c in maps(made.live, "status", "conditions") if reports_fault(c)), "")
-        if said:
+        made = unmade.silent_maker(app, fleet, resource.namespace, name)
+        if made is not None and (said := unmade.said_of(app, made)):
             return f'{trouble.verb}: {made.id} does not make Secret "{name}" ("{telling(said, 9)}")'
     return ""
 
 
-def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
+def _evidence(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Iterator[str]:
     if resource.health.status:
         yield f"health of {resource.id}: {resource.health.status} {resource.health.message}".rstrip()
     yield f"{trouble.node.id}: {trouble.text}"
-    if app.events(trouble.node.id, trouble.node.uid) is None:
+    asked = trouble.node.uid != resource.uid or has_own_reasons(app, resource, nodes)
+    if asked and app.events(trouble.node.id, trouble.node.uid) is None:
         yield f"Events of {trouble.node.id} could not be had"
     yield from _namespaces_with_secret(app, resource, trouble)
     if app.is_awaiting(resource.id):

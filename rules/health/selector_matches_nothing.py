@@ -55,9 +55,11 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that selects nothing."""
     for one in unmatched_objects(app):
-        if not are_candidates_known(app, fleet, one):
+        near = nearest_member(app, one)
+        is_left = near is not None and one.selector.matches(near.member.was)  # the sync takes the labels away
+        if not is_left and not are_candidates_known(app, fleet, one):
             continue
-        if (near := nearest_member(app, one)) is not None:
+        if near is not None:
             yield _finding(app, fleet, one, near)
         elif one.namespaces and one.selector.equal and all(is_namespace_known(app, fleet, n) for n in one.namespaces):
             yield _no_similar_finding(app, one)

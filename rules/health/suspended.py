@@ -27,6 +27,8 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
+from ._meaning import stopped_by_fault
+
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """True for applications with such kinds: Argo CD has no health for a CronJob before 3.2, and later calls a suspended one Healthy."""
@@ -38,6 +40,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         if resource.health.status in ("", "Healthy") and (resource.group, resource.kind) not in _switches_by_kind():
             continue  # nearly every object
+        if stopped_by_fault(resource):
+            continue  # reported as unhealthy
         found = _active_switch(resource)
         stale = _stale_condition(resource) if found is None else None
         if stale is not None:
@@ -173,7 +177,7 @@ def _halfway_time(app: App, resource: Resource) -> timedelta | None:
 
 def _pause_duration(resource: Resource) -> str:
     """The duration of the pause in a Rollout's step; empty if a person has to promote it."""
-    if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
+    if dig(resource.live, "spec", "paused"):
         return ""
     steps, now = (
         maps(resource.live, "spec", "strategy", "canary", "steps"),

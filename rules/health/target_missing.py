@@ -1,11 +1,12 @@
 """The target of traffic or of a scaler does not exist
 
 What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject whose Service, Gateway or workload exists neither in an
-application of the cluster nor in the resource tree. Also a workload or binding that a sync will create or change, and that misspells the name of
-a Secret, ConfigMap, claim, service account, priority class, role or issuer, or takes one of a namespace for one of the cluster.
+application of the cluster nor in the resource tree. Also a workload, binding, Ingress or Gateway that a sync will create or change, and that misspells the name of
+a Secret, ConfigMap, claim, service account, class, role or issuer, or takes one of a namespace for one of the cluster. Also a subject of a binding
+in a namespace without that service account, where the application has it in another one.
 
 Why it hurts: Argo CD calls most of them Healthy. The Ingress answers 503, a webhook refuses every change of its kinds, an autoscaler
-scales nothing.
+scales nothing, a binding grants its rights to no pod.
 
 How to fix: name the existing object, or add the missing one.
 
@@ -21,7 +22,7 @@ Sources: networking.k8s.io/v1; Gateway API (ResolvedRefs, BackendNotFound); kube
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -43,7 +44,7 @@ from argolint import (
 from argolint.edits import Operation, manifest_patch
 from argolint.relations.makers import made_secrets
 from argolint.relations.references import Reference, may_refer, namespaced, references
-from argolint.values import get, maps, text_at
+from argolint.values import get, join_pointer, maps, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -71,24 +72,46 @@ _CONSEQUENCES = {
 }
 """Kinds that refer to others, and the consequence if those are missing."""
 _NO_POD = "no new pod starts"
-_READERS = {
-    **{("apps", kind): _NO_POD for kind in ("Deployment", "StatefulSet", "DaemonSet")},
-    **{("batch", kind): _NO_POD for kind in ("Job", "CronJob")},
-    ("cert-manager.io", "Certificate"): "no certificate is issued",
-    **{("rbac.authorization.k8s.io", kind): "it grants nothing" for kind in ("RoleBinding", "ClusterRoleBinding")},
+_NO_RIGHTS = "it grants nothing"
+_NOT_ISSUED = {"Issuer": "no certificate is issued", "ClusterIssuer": "no certificate is issued"}
+_NO_CONTROLLER = "no controller takes it"
+_READERS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    **{("apps", kind): {"": _NO_POD} for kind in ("Deployment", "StatefulSet", "DaemonSet")},
+    **{("batch", kind): {"": _NO_POD} for kind in ("Job", "CronJob")},
+    ("", "PersistentVolumeClaim"): {"StorageClass": "no volume is made for it"},
+    ("cert-manager.io", "Certificate"): _NOT_ISSUED,
+    **{
+        ("rbac.authorization.k8s.io", kind): {"": _NO_RIGHTS, "ServiceAccount": "no pod has these rights by it"}
+        for kind in ("RoleBinding", "ClusterRoleBinding")
+    },
+    ("networking.k8s.io", "Ingress"): {
+        "Secret": "its hosts have no certificate",
+        "IngressClass": _NO_CONTROLLER,
+        **_NOT_ISSUED,
+    },
+    ("gateway.networking.k8s.io", "Gateway"): {
+        "Secret": "its listener has no certificate",
+        "GatewayClass": _NO_CONTROLLER,
+        **_NOT_ISSUED,
+    },
 }
-"""Kinds that need what others often make by hand: only a new reference to almost the name of a known object counts."""
+"""Kinds that need what others often make by hand, and the consequence by the kind that is named (empty: any other one): only a new reference to
+almost the name of a known object counts."""
 _NEEDED = (
     "Secret",
     "ConfigMap",
     "PersistentVolumeClaim",
     "ServiceAccount",
     "PriorityClass",
+    "StorageClass",
+    "IngressClass",
+    "GatewayClass",
     "Role",
     "ClusterRole",
     "Issuer",
     "ClusterIssuer",
 )
+_ISSUER_ANNOTATIONS = {"Issuer": "cert-manager.io/issuer", "ClusterIssuer": "cert-manager.io/cluster-issuer"}
 _TWINS = {"Issuer": "ClusterIssuer", "ClusterIssuer": "Issuer", "Role": "ClusterRole", "ClusterRole": "Role"}
 """Kinds that a reference often confuses: one of a namespace, one of the whole cluster."""
 
@@ -123,27 +146,51 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
             if (found := _absence(app, fleet, resource, key)) is not None:
                 yield _finding(app, resource, named, key, found, consequence)
-    for resource, consequence in app.of_kinds(_READERS):
-        yield from _misspelt(app, fleet, resource, consequence)
+    for resource, consequences in app.of_kinds(_READERS):
+        yield from _misspelt(app, fleet, resource, consequences)
 
 
 def _new_references(resource: Resource) -> tuple[Reference, ...]:
     """What the manifest names and the live object does not."""
-    named = references(resource.desired) if resource.desired and not resource.requires_pruning else ()
-    return tuple(n for n in named if n.kind in _NEEDED and get(resource.live, n.pointer, None) != n.name)
+    if not resource.desired or resource.requires_pruning:
+        return ()
+    named = (n for n in references(resource.desired) if get(resource.live, n.pointer, None) != n.name)
+    held = {_account(subject, resource.namespace) for subject in maps(resource.live, "subjects")}
+    subjects = (
+        Reference("", "ServiceAccount", *_account(subject, resource.namespace), f"/subjects/{number}/name")
+        for number, subject in enumerate(maps(resource.desired, "subjects"))
+        if subject.get("kind") == "ServiceAccount" and _account(subject, resource.namespace) not in held
+    )
+    return (*(n for n in named if n.kind in _NEEDED), *(n for n in subjects if n.name not in ("", _IN_EACH)))
 
 
-def _misspelt(app: App, fleet: Fleet, resource: Resource, consequence: str) -> Iterator[Finding]:
+_IN_EACH = "default"
+"""The service account that each namespace has."""
+
+
+def _account(subject: Object, namespace: str) -> tuple[str, str]:
+    """Namespace and name of a subject: in a RoleBinding the namespace may be left out (rbac/v1)."""
+    return text_at(subject, "namespace") or namespace, text_at(subject, "name")
+
+
+def _misspelt(app: App, fleet: Fleet, resource: Resource, consequences: Mapping[str, str]) -> Iterator[Finding]:
     """A finding for each name that a sync brings, which no object has and one almost has."""
     reported: set[ResourceKey] = set()
     for named in resource.derive(_new_references):
         namespace = named.namespace or resource.namespace if named.kind in namespaced() else ""
         key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
-        if key not in reported:
+        consequence = consequences.get(named.kind, consequences.get("", ""))
+        if consequence and key not in reported:
             reported.add(key)
             near = None if _may_exist(app, fleet, key) else _almost(app, fleet, key)
-            if near is not None:
+            if near is not None and not _names_both(resource, near):
                 yield _finding(app, resource, named, key, _Absence("", near), consequence)
+
+
+def _names_both(resource: Resource, near: ResourceKey) -> bool:
+    """Whether a binding has the near account among its subjects, too: the other one is then no slip for it."""
+    subjects = maps(resource.desired, "subjects")
+    return any(_account(subject, resource.namespace) == (near.namespace, near.name) for subject in subjects)
 
 
 def _may_exist(app: App, fleet: Fleet, key: ResourceKey) -> bool:
@@ -284,15 +331,26 @@ def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
     is_twin = near is not None and _TWINS.get(key.kind) == near.kind
-    if near is not None and (near.namespace == key.namespace or is_twin):
+    if near is not None and near.kind == key.kind and _is_subject(named) and near.namespace != key.namespace:
+        at = f"{named.pointer.rpartition('/')[0]}/namespace"
+        step: Operation = {"op": "add", "path": at, "value": near.namespace}
+        yield manifest_patch(resource.id, f"Name the account in namespace {near.namespace}", [step])
+    elif near is not None and (near.namespace == key.namespace or is_twin):
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
     text = f"bring {key!s}, or take the reference out of {resource.id}\n"
     yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
 
 
+def _is_subject(named: Reference) -> bool:
+    return named.pointer.startswith("/subjects/")
+
+
 def _renaming(named: Reference, near: ResourceKey) -> list[Operation]:
     if near.kind == named.kind:
         return [{"op": "replace", "path": named.pointer, "value": near.name}]
+    if named.pointer.startswith("/metadata/annotations/"):
+        other = join_pointer("metadata", "annotations", _ISSUER_ANNOTATIONS[near.kind])
+        return [{"op": "remove", "path": named.pointer}, {"op": "add", "path": other, "value": near.name}]
     above = named.pointer.rpartition("/")[0]
     kind: Operation = {"op": "add", "path": f"{above}/kind", "value": near.kind}
     if (near.group, near.kind) not in _SCALED:

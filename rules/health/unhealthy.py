@@ -1,8 +1,8 @@
 """An object is unhealthy for a reason that no other rule explains
 
-What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than allowed, with the best known reason: its own
-status conditions, its Events, the state of its pods. A custom resource that its controller reports as failed, and whose kind has no health check
-in Argo CD, is a warning.
+What it finds: an object that Argo CD shows as Degraded or Unknown, Progressing for longer than allowed, or Suspended though its controller says that it
+failed, with the best known reason: its own status conditions, its Events, the state of its pods. A custom resource that its controller reports as
+failed, and whose kind has no health check in Argo CD, is a warning.
 
 Why it hurts: the application counts as broken, sync waves and hooks after the object wait, and automation that depends on health stops.
 
@@ -54,8 +54,8 @@ from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
-from ..shared.pods import Trouble, has_crashing_container, troubles, unwell_below, wanted_events
-from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason
+from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
+from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition, is_current
 
@@ -136,7 +136,7 @@ def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[N
         return  # Argo CD no longer judges health: status.resources is old
     for resource in app.resources:
         status = resource.health.status
-        if resource.hook or status in ("", "Healthy", "Suspended"):
+        if resource.hook or status in ("", "Healthy") or (status == "Suspended" and not stopped_by_fault(resource)):
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
             continue  # reported as a missing object, or by the comparison error
@@ -367,15 +367,17 @@ def _reason(
     """(reason, evidence): the pods' trouble first, or a Job below it that has failed for good, then a failed condition, a Warning Event, Argo CD's own message."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
-    candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    if not candidates and job is not None and job != resource.id:
+    stopped = stopped_by_fault(resource)
+    candidates = [stopped] if stopped else []
+    candidates += [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
+    if not pod_troubles and job is not None and job != resource.id:
         candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
     sentence += () if pod_troubles else _pod_warnings(app, ailing)
     candidates += _status_faults(resource, sentence)
     candidates += _task_reason(resource)
-    lines += [excerpt(c, 400) for c in candidates[:6]]
-    if events is None and resource.uid:
+    lines += [excerpt(c, 400) for c in candidates[:6] if c != stopped or c not in lines[0]]
+    if events is None and resource.uid and has_own_reasons(app, resource, ailing):
         lines.append("its Events could not be had")
     message = resource.health.message or str(dig(resource.live, "status", "message") or "")
     newest = next((_event_text(e) for e in events or ()), "")  # for claims, a fault is a Normal Event

@@ -296,6 +296,8 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
     read = {s.resource.name for s in own}
     marked = {s.resource.key for s in own if s.kind in ("checksum", "stamp")}
     hashed_by = {w.key for places in checksum_values(app).values() for w, _ in places}
+    if all(s.resource.kind in ("Job", "CronJob") for s in own):
+        return ""  # its pods start with the next run
     readers = [r for r in app.resources if r.kind in WORKLOADS and (r.key in marked or read & referenced_names(r.any))]
     rolled = [r for r in readers if r.kind not in ("Job", "CronJob") and not _by_hand(r)]
     if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
@@ -393,7 +395,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
         )
         text = (
             f"In values.yaml of {chart} look for {switch}existingSecret, secretName or a field for {keys}; set it to a Secret that Argo CD "
-            f"does not own and that holds {keys}, or to a fixed value. In a chart of your own, take the value with `required` "
+            f"does not own and that holds {keys}, or to the value in use: what is stored or signed with it may need it. In a chart of your own, take the value with `required` "
             "instead of randAlphaNum or genCA: `lookup` is empty under Argo CD."
         )
         title = f"Fix {keys} of Secret {head.resource.name} in the values of {chart}{below}"

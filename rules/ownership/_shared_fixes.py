@@ -51,6 +51,9 @@ def fixes(shared: Shared) -> Iterator[Fix]:
             caveat="with generateName add the delete policy HookSucceeded, or finished ones pile up",
         )
         return
+    if shared.strayed is not None:
+        yield _former_source_fix(shared, shared.strayed)
+        return
     keeper = _keeper(shared)
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
@@ -110,10 +113,22 @@ def _age(shared: Shared, party: Party) -> tuple[int, ...]:
     return ()
 
 
+def _former_source_fix(shared: Shared, party: Party) -> Fix:
+    """The fix for a source that was overwritten by that of another Application."""
+    patch = [{"op": "add", "path": "/spec/source", "value": dict(party.former["source"])}]
+    return Fix(
+        f"Give {shared.name(party)} its former source back",
+        "application",
+        party.place,
+        Edit("json-patch", patch),
+        caveat=f"do not sync it with prune before: that deletes {party.former['left']}; destination and project may have changed as well",
+    )
+
+
 def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
     """The fix that deletes an Application, if the keeper renders all its objects: then a whole Application is too many."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
-    if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins for p in leavers):
+    if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins and not p.former for p in leavers):
         return None
     sets = sorted({p.place for p in leavers if not p.place.startswith("Application ")})
     steps = (

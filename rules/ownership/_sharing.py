@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.edits.pruning import cascades
-from argolint.values import dig, enumerated, get, items, mapping
+from argolint.values import dig, enumerated, get, items, mapping, maps, text_at
 from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
@@ -42,6 +42,7 @@ class Party:
     cascade      deleting the Application deletes what it owns
     along        names of other objects that the same applications share
     twins        [namespace, name, project, server] of each Application that renders all objects of this one; of one object alone, by the same source
+    former       its source before the present one, as in the history, if objects of that are left: `source`, `since` when it has the present one, `left`
     others       the other Applications of the fleet that claim or own the object: as `owner`, then `has_in_manifests`, `leaving`
     """
 
@@ -80,6 +81,7 @@ class Party:
     switches: Sequence[Mapping[str, Json]] = ()
     along: Sequence[str] = ()
     twins: Sequence[Sequence[str]] = ()
+    former: Mapping[str, Json] = field(default_factory=dict)
     others: Sequence[Sequence[Json]] = ()
 
     def data(self) -> Mapping[str, Json]:
@@ -126,6 +128,16 @@ class Shared:
     @property
     def hook(self) -> bool:
         return any(p.hook for p in self.parties)
+
+    @cached_property
+    def strayed(self) -> Party | None:
+        """The party that has left its own source for that of another one; None if there is none, or several are."""
+        found = [
+            p
+            for p in self.parties
+            if p.former and p.claims and any(o.origin == p.origin and not o.former for o in self.parties if o is not p)
+        ]
+        return found[0] if len(found) == 1 else None
 
     @property
     def handover(self) -> Party | None:
@@ -234,6 +246,7 @@ def application_party(
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
         switches=chart_switches(app, resource, charts),
+        former=_former_source(app, source),
         others=[
             [
                 *parts_of(ref),
@@ -243,6 +256,21 @@ def application_party(
             for ref in others
         ],
     )
+
+
+def _former_source(app: App, source: Object) -> Mapping[str, Json]:
+    """The last source of the history with another repository, path or chart, if objects that the present one does not render are left."""
+    left = [r for r in app.resources if r.requires_pruning and not r.hook]
+    if not left or len(app.sources) > 1:
+        return {}
+    since = ""
+    for entry in reversed(maps(app.status, "history")):
+        deployed = mapping(entry, "source")
+        if deployed and any((deployed.get(k) or "") != (source.get(k) or "") for k in ("repoURL", "path", "chart")):
+            names = sorted(str(r.id) for r in left)
+            return {"source": dict(deployed), "since": since, "left": enumerated(names, "object", limit=1)}
+        since = text_at(entry, "deployedAt")
+    return {}
 
 
 def is_list_reliable(app: App) -> bool:

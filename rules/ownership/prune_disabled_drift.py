@@ -121,9 +121,13 @@ def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
 
 
 def _is_precious(resource: Resource) -> bool:
-    """Whether more is lost than the object itself: data, all objects of a kind, or what a claim is bound to."""
+    """Whether more is lost than the object itself: data, all objects of a kind, what a claim is bound to or an Application deploys."""
     if (resource.group, resource.kind) == ("", "PersistentVolume"):
         return bool(dig(resource.live, "spec", "claimRef"))
+    if (resource.group, resource.kind) == ("argoproj.io", "Application"):
+        return True  # what it deploys goes with it, or stays with no one
+    if (resource.group, resource.kind) == ("argoproj.io", "ApplicationSet"):
+        return dig(resource.live, "spec", "syncPolicy", "preserveResourcesOnDeletion") is not True
     return holds_data(resource) or resource.kind == "CustomResourceDefinition"
 
 

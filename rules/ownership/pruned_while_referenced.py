@@ -142,6 +142,15 @@ def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
         managed = app.resource(node.id.key)
         if node.id.kind in _NAMED_BY and (managed is None or managed.desired is None):
             yield node.id
+    if (resource.group, resource.kind) == _OWNING and dig(resource.live, "spec", "target", "creationPolicy") in _OWNS:
+        for name in made_secrets(resource.live or {}):
+            managed = app.find("", "Secret", resource.namespace, name)
+            if managed is None or managed.desired is None:
+                yield ResourceId("", "Secret", resource.namespace, name, "", resource.id.cluster)
+
+
+_OWNING, _OWNS = ("external-secrets.io", "ExternalSecret"), (None, "", "Owner")
+"""What owns its Secret by its own policy, also where the tree does not show it."""
 
 
 def _first_references(found: Sequence[User]) -> Iterator[User]:

@@ -49,8 +49,8 @@ from argolint import (
 )
 from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
-from argolint.redaction import HIDDEN, show_sides, without_secrets
-from argolint.values import at_and_above, enumerated
+from argolint.redaction import HIDDEN, excerpt, show_sides, without_secrets
+from argolint.values import at_and_above, enumerated, mapping, text_at
 from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
@@ -233,6 +233,10 @@ def _message(shared: Shared) -> str:
         return (
             f"{shared.few_names(shared.parties)} share the hook {shared.id}, so each sync deletes the run of the other."
         )
+    if shared.strayed is not None:
+        strayed, since = shared.strayed, text_at(shared.strayed.former, "since")
+        models = [p for p in shared.parties if p is not strayed and p.origin == strayed.origin]
+        return f"{shared.name(strayed)} has the source of {shared.few_names(models)}{f' since {since}' if since else ''}, so both claim {shared.id}."
     if shared.handover:
         giver = shared.handover
         return (
@@ -287,6 +291,10 @@ def _evidence(shared: Shared) -> Iterator[str]:
         if party_.tracked:
             yield f'{party_.tracked_by} of the live object names "{party_.tracked}"'
             break
+    if shared.strayed is not None:
+        former = mapping(shared.strayed.former, "source")
+        place = text_at(former, "chart") or text_at(former, "path") or "."
+        yield f"{shared.name(shared.strayed)} had {excerpt(place)} of {excerpt(text_at(former, 'repoURL'))} before; of that {shared.strayed.former['left']} is left"
     for party_ in shared.parties:
         for warning in party_.warnings:
             yield f"condition SharedResourceWarning on {shared.name(party_)}: {warning}"
@@ -312,7 +320,8 @@ def _evidence(shared: Shared) -> Iterator[str]:
         ways = [f"pruning it there ({'automatic' if owner.prune else 'by a sync with prune'})"]
         ways += ["deleting the Application (it has the resources finalizer)"] if owner.cascade else []
         yield f"{shared.name(owner)} owns it now: {' or '.join(ways)} deletes it for all; deleting another one leaves it alone until that one syncs it"
-    yield from fixed_name_reasons(shared)
+    if shared.strayed is None:
+        yield from fixed_name_reasons(shared)
 
 
 def _takeover_sentence(party_: Party, does: str) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
+from argolint.redaction import excerpt
 from argolint.relations.operator_version import version_of
-from argolint.values import dig, enumerated, mapping, text_at
+from argolint.values import dig, enumerated, get, mapping, text_at
+from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -75,11 +77,35 @@ def facts(
             limit=6,
         )
         or "every secretRef and serviceAccountRef",
+        **_authority(store),
         "remote": _valid_or_placeholder(
             str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
             "remoteNamespace",
         ),
     }
+
+
+def _authority(store: stores.Store) -> dict[str, str]:
+    """The field for the CA of the provider's server (empty: the provider has none), and which CA the store trusts now."""
+    known: Mapping[str, str] = load(__package__, "store_fields.yaml")["authorities"]
+    if not store.provider:
+        return {"ca_place": "spec.provider", "trusts": ""}
+    if store.provider not in known:
+        return {"ca_place": "", "trusts": ""}
+    place = f"/spec/provider/{store.provider}/{known[store.provider]}".rstrip("/")
+    settings = get(store.manifest, place, None)
+    provided = mapping(settings, "caProvider")
+    if provided:
+        where = f" in namespace {text_at(provided, 'namespace')}" if provided.get("namespace") else ""
+        key = f'key "{text_at(provided, "key")}" of ' if provided.get("key") else ""
+        trusts = (
+            f'It trusts what {key}{text_at(provided, "type") or "Secret"} "{text_at(provided, "name")}"{where} holds'
+        )
+    elif dig(settings, "caBundle"):
+        trusts = "It trusts what caBundle holds"
+    else:
+        trusts = f"It trusts the public CAs alone: {place} names no other"
+    return {"ca_place": place, "trusts": f"{excerpt(trusts, 600)}."}
 
 
 def _authorities_without_namespace(store: stores.Store) -> Iterator[str]:

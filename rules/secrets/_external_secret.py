@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint.edits import consequences as operations
@@ -47,7 +48,17 @@ def holds_old_external_secrets(app: App, fleet: Fleet) -> bool:
 
 
 def external_secrets(app: App) -> Iterator[Resource]:
-    return app.of_kind("ExternalSecret", GROUP)
+    return (app.as_read(r) for r in app.of_kind("ExternalSecret", GROUP))
+
+
+def hook_wants(app: App) -> Iterator[Want]:
+    """The live objects of ExternalSecrets that are hooks: the server does not list them among the managed objects."""
+    hooks = (r for r in app.of_kind("ExternalSecret") if r.hook and r.uid)
+    return (Want("live", r.id) for r in islice(hooks, _HOOKS))
+
+
+_HOOKS = 10
+"""Most hooks of one application that are read."""
 
 
 def created_by_cluster(app: App) -> Iterator[Resource]:

@@ -79,18 +79,21 @@ class Store:
 
     def admits(self, namespace: str) -> bool | None:
         """By spec.conditions of a ClusterSecretStore; None if labels of the Namespace or a complex expression decide."""
-        conditions = items(self.live, "spec", "conditions")
-        if not conditions or self.ref.kind != "ClusterSecretStore":
+        return admits(self.live, namespace) if self.ref.kind == "ClusterSecretStore" else True
+
+
+def admits(store: Object | None, namespace: str) -> bool | None:
+    """Whether the conditions of a ClusterSecretStore admit a namespace; None if labels of the Namespace or a complex expression decide."""
+    conditions = items(store, "spec", "conditions")
+    unknown = False
+    for each in conditions:
+        if namespace in items(each, "namespaces"):
             return True
-        unknown = False
-        for each in conditions:
-            if namespace in items(each, "namespaces"):
-                return True
-            matched = [_matches(str(pattern), namespace) for pattern in items(each, "namespaceRegexes")]
-            if True in matched:
-                return True
-            unknown = unknown or None in matched or bool(dig(each, "namespaceSelector"))
-        return None if unknown else False
+        matched = [_matches(str(pattern), namespace) for pattern in items(each, "namespaceRegexes")]
+        if True in matched:
+            return True
+        unknown = unknown or None in matched or bool(dig(each, "namespaceSelector"))
+    return True if not conditions else None if unknown else False
 
 
 def _matches(pattern: str, namespace: str) -> bool | None:

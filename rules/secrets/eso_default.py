@@ -39,7 +39,7 @@ from argolint import (
 from argolint.application.applied import git_moved
 from argolint.edits import annotation_option, application_place, ignore_entries
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
-from argolint.values import index_of, join_pointer, parse_version, split_pointer
+from argolint.values import common_pointer, index_of, join_pointer, parse_version, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
@@ -79,8 +79,13 @@ def _finding(
     return Finding(
         message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode_text(app)} shows "
         f"{'them' if len(entries) > 1 else 'it'} as drift forever.",
-        at=Location(app.ref, resource.id, _common_pointer([c.pointer for c in changes])),
-        evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
+        at=Location(
+            app.ref, resource.id, common_pointer([join_pointer(*split_pointer(c.pointer)[:-1]) for c in changes])
+        ),
+        evidence=(
+            f"the operator's CRDs are {version}",
+            f"{len(changes)} differences, all of them defaults" if changes[1:] else "1 difference, a default",
+        ),
         fixes=(
             _write_fix(resource, changes),
             _server_side_fix(app),
@@ -100,17 +105,6 @@ def _finding(
 
 def _mode_text(app: App) -> str:
     return "server-side apply" if "ServerSideApply=true" in app.sync_options else "the comparison"
-
-
-def _common_pointer(pointers: Sequence[str]) -> str:
-    """The deepest place that contains all differences; a single entry of a list if all are in it."""
-    paths = [split_pointer(p)[:-1] for p in pointers]
-    shared = []
-    for tokens in zip(*paths, strict=False):
-        if len(set(tokens)) > 1:
-            break
-        shared.append(tokens[0])
-    return join_pointer(*shared)
 
 
 def _upgrade_fixes(entries: Sequence[Object], have: OperatorVersion) -> tuple[Fix, ...]:

@@ -37,12 +37,18 @@ from argolint import (
     ResourceId,
     ResourceKey,
     Rule,
+    Want,
 )
 from argolint.values import enumerated, items
 
 from . import _external_secret as es
 
 OLD = "KES"
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Those that are hooks."""
+    return es.hook_wants(app)
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
@@ -66,7 +72,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         }
         for namespace in _namespaces(app, fleet, resource):
             yield Fact(_join_key(app, namespace, secret), app.ref, data, about=resource.key)
-    for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
+    for listed in app.of_kind("ExternalSecret", es.KES_GROUP):
+        resource = app.as_read(listed)
         if resource.any and not es.is_leaving(app, resource):
             data = {
                 "id": to_builtins(resource.id),
@@ -220,4 +227,6 @@ def _owner_of(app: App, namespace: str, secret: str) -> str:
     return next((o.name for o in owners if o.kind == "ExternalSecret"), "")
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", collect=collect, join=join, reads=es.holds_external_secrets)
+RULE = Rule(
+    **Rule.page(__name__), severity="error", collect=collect, wants=wants, join=join, reads=es.holds_external_secrets
+)

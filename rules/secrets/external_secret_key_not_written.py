@@ -1,6 +1,7 @@
 """A workload reads a key that its ExternalSecret never writes
 
-What it finds: a container or a volume that reads a key of a Secret that an ExternalSecret of the same application makes without that key. The
+What it finds: a container or a volume that reads a key of a Secret that an ExternalSecret of the same application makes without that key. Of another
+application, an ExternalSecret of the Secret's name is read if a sync brings the reading. The
 manifest must show every key: `spec.data` without `dataFrom`, a template that replaces the fetched keys, or a last rewrite of every `dataFrom`
 entry with a fixed prefix or suffix for each key. Optional references are not reported, and neither are Secrets with another possible writer.
 
@@ -18,18 +19,33 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch
-from argolint.values import dig, enumerated, items, mapping
+from argolint.values import dig, enumerated, get, items, mapping
 
+from ..shared.peers import after_sync, peer_wants, peers
 from ..shared.references import read_keys
 from . import _external_secret as es
 from ._rewrite import may_rewrite_to, rewrite_affixes
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """ExternalSecrets of other applications, with the names of Secrets of which a sync brings the reading."""
+    named = {
+        (workload.namespace, read.name)
+        for workload in app.with_pods("desired")
+        if workload.status == "OutOfSync" and not workload.requires_pruning
+        for read in read_keys(workload.desired)
+        if read.kind == "Secret"
+    }
+    if named:
+        kinds = [(es.GROUP, "ExternalSecret")]
+        yield from peer_wants(app, fleet, kinds, lambda key: (key.namespace, key.name) in named, most=20)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key that a workload reads without success."""
-    made = _writers_by_secret(app)
+    made = {**_writers_of_others(app, fleet), **_writers_by_secret(app)}
     if not made:
         return
     for workload in app.resources:
@@ -38,10 +54,31 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         reported: set[tuple[str, str]] = set()
         for pointer, kind, secret, key in read_keys(workload.any):
             writer = made.get((workload.namespace, secret))
+            if writer is not None and app.resource(writer.key) is None and _is_read_today(workload, pointer, key):
+                continue
             if kind != "Secret" or writer is None or (secret, key) in reported or _may_write(writer, key):
                 continue
             reported.add((secret, key))
             yield _finding(app, workload, pointer, secret, key, writer)
+
+
+def _is_read_today(workload: Resource, pointer: str, key: str) -> bool:
+    return workload.live is not None and get(workload.live, pointer, None) == key
+
+
+def _writers_of_others(app: App, fleet: Fleet) -> dict[tuple[str, str], Resource]:
+    """(namespace, Secret) -> the ExternalSecret of another application that was read and makes it, if no other one may write it."""
+    found = {}
+    for _, peer in peers(app, fleet, "ExternalSecret"):
+        state = after_sync(peer)
+        if peer.group == es.GROUP and state and es.target_name(state) == peer.name and _shows_its_keys(peer):
+            found[peer.namespace, peer.name] = peer
+    own = {(r.namespace, es.target_name(r.any)) for r in es.external_secrets(app) if r.any}
+    return {place: peer for place, peer in found.items() if place not in own}
+
+
+def _shows_its_keys(resource: Resource) -> bool:
+    return es.creation_policy(resource.any) == "Owner" and _are_keys_known(resource)
 
 
 def _writers_by_secret(app: App) -> dict[tuple[str, str], Resource]:
@@ -53,10 +90,7 @@ def _writers_by_secret(app: App) -> dict[tuple[str, str], Resource]:
     return {
         place: makers[0]
         for place, makers in found.items()
-        if len(makers) == 1
-        and es.creation_policy(makers[0].any) == "Owner"
-        and _are_keys_known(makers[0])
-        and app.find("", "Secret", *place) is None
+        if len(makers) == 1 and _shows_its_keys(makers[0]) and app.find("", "Secret", *place) is None
     }
 
 
@@ -97,6 +131,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
         ),
         "",
     )
+    owner = app.ref if app.resource(writer.key) else next(ref for ref, r in app.peers() if r.key == writer.key)
     templated = bool(mapping(es.target_of(writer.any), "template", "data"))
     fixes = (
         *(
@@ -117,7 +152,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
                     "the one who reads the present name no longer finds it",
                 )
             ]
-            if place and not templated
+            if place and not templated and owner == app.ref
             else []
         ),
     ) or (
@@ -131,13 +166,15 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
             ),
         ),
     )
+    of = "" if owner == app.ref else f' of "{owner.name}"'
     return Finding(
-        message=f'{workload.id} reads key "{key}" of Secret "{secret}", which {writer.id} never writes: its pods cannot start.',
+        message=f'{workload.id} reads key "{key}" of Secret "{secret}", which {writer.id}{of} never writes: its pods cannot start.',
         at=Location(app.ref, workload.id, pointer),
+        confidence="proven" if owner == app.ref else "likely",
         evidence=(f"{writer.id} writes {names or 'no key'}",),
-        related=(Related(app.ref, writer.id, "/spec", "cause"),),
+        related=(Related(owner, writer.id, "/spec", "cause"),),
         fixes=fixes,
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets, wants=wants)

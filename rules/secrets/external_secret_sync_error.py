@@ -42,6 +42,8 @@ from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._ill_server import ill_server, server_wants
+from ._kubernetes_rights import rights_hints, rights_wants
 from ._operator_plays import FailedPlace
 from ._operator_plays import then as plays
 from ._refresh_cost import store_load_lines
@@ -107,6 +109,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         yield Want("events", resource.id, resource.uid)
         yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
         yield from stores.reader_wants(app, fleet, resource)
+        yield from server_wants(app, fleet, resource)
+        for ref in es.store_refs(resource.live):
+            yield from rights_wants(app, fleet, stores.find(app, fleet, ref, resource.namespace), resource.namespace)
     if any(True for _ in _failing_external_secrets(app)):
         yield from wants_crd(app, fleet)
     for resource in _turning_external_secrets(app):
@@ -148,8 +153,13 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     hints_found = (
         ()
         if found.passing
-        else tuple(
-            hints(
+        else (
+            *(
+                rights_hints(app, fleet, store, resource.namespace, failed_key(resource, found))
+                if found.cause == "access-denied"
+                else ()
+            ),
+            *hints(
                 store,
                 version,
                 found.cause,
@@ -159,15 +169,18 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
                 _secret_key(resource, found),
                 _found_keys(app, store) if found.cause == "not-found" else (),
                 fleet.api_versions(app.cluster),
-            )
+            ),
         )
     )
+    ill = ill_server(app, fleet, resource, found.text) if found.cause == "network" and not found.topic else None
     written = dig(resource.live, "status", "refreshTime")
     secret = es.target_name(resource.live)
     users = () if written else es.waiting_workloads(app, resource.namespace, secret)
     optional = () if written or users or not secret else es.optional_users(app, resource.namespace, secret)
     return Finding(
-        message=finding_sentence(
+        message=ill.message
+        if ill is not None
+        else finding_sentence(
             str(resource.id),
             hints_found[0].says if hints_found else _reason(resource, found, store),
             _consequence(resource, found, users, optional),
@@ -180,19 +193,21 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         confidence="proven" if found.certain and all(hint.sure for hint in hints_found[:1]) else "likely",
         evidence=(
             *found.evidence,
+            *(ill.evidence if ill is not None else ()),
             *_evidence(resource, found, hints_found, users),
             *(f"{user.id} reads the Secret as optional" for user in optional),
             *(store_load_lines(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
-        fixes=fixes_in_template(
-            app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, hints_found))
+        fixes=(
+            *(ill.fixes if ill is not None else ()),
+            *fixes_in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, hints_found))),
         ),
         explains=(
             *es.health_consequences(app, resource.id),
             *_hinted_drift(app, store, hints_found),
             *(Symptom.health(u.id) for u in users),
         ),
-        follows=tuple(follows(app, resource, resource.live, found)),
+        follows=(*(ill.follows if ill is not None else ()), *follows(app, resource, resource.live, found)),
     )
 
 

@@ -21,6 +21,7 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
 from argolint.edits import annotate
@@ -33,9 +34,15 @@ from . import _external_secret as es
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The plain render: hooks that were deleted after their run are not among the managed objects."""
+    """The plain render, and the hooks that the last run has left: neither are among the managed objects."""
     if any(_makes_secret(resource) for resource in es.external_secrets(app)):
         yield Want("manifests")
+        left = (r for r in app.resources if r.hook and r.uid and (r.group, r.kind) in (("batch", "Job"), ("", "Pod")))
+        yield from (Want("live", r.id) for r in islice(left, _HOOKS))
+
+
+_HOOKS = 10
+"""Most hooks that are read."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

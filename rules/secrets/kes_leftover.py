@@ -24,7 +24,7 @@ external-secrets docs/introduction/stability-support.md (only the newest minor i
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Want
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
@@ -49,9 +49,15 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return es.holds_old_external_secrets(app, fleet) or any(IMAGE in str(image) for image in images)
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Those that are hooks."""
+    return es.hook_wants(app)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object of Kubernetes External Secrets that the application renders or still runs."""
-    for resource in app.resources:
+    for listed in app.resources:
+        resource = app.as_read(listed)
         runs = resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired")
         if not (runs or resource.kind in _KINDS) or es.is_leaving(app, resource):
             continue
@@ -207,4 +213,4 @@ def _with_namespace(resource: Resource) -> dict[str, object]:
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": resource.namespace}}
 
 
-RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=reads, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=reads, rank=Rank.CAUSE)

@@ -49,9 +49,7 @@ from argolint import (
 from argolint.edits import consequences
 from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.relations import Complaint
 from argolint.relations.explained import Explained
-from argolint.relations.ill import unanswered_service
 from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
 from argolint.values.patterns import regex
@@ -59,6 +57,7 @@ from argolint.values.patterns import regex
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
+from ._ill_server import ill_server, server_wants
 from ._provider import answering_provider, credentials_without_namespace, namespaces_fix
 from ._store_hints import hints
 from ._store_refused import no_namespaces_fix, refusal_topic, topic_meaning, webhook_refusal
@@ -112,6 +111,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     ]
     for resource in failing:
         yield Want("events", resource.id, resource.uid)
+        yield from server_wants(app, fleet, resource)
     if failing:
         yield from wants_crd(app, fleet)
 
@@ -236,7 +236,7 @@ def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str)
         else _cause_sentence(cause)
     )
     deciding = found.deciding if found is not None and cause == "auth" else (0, 0)
-    if cause == "network" and (ill := _ill_server(app, fleet, resource, text)) is not None:
+    if cause == "network" and (ill := ill_server(app, fleet, resource, text)) is not None:
         return _unanswered_finding(app, resource, message, text, ill)
     consequence = "it is there by now and the operator will retry" if is_present else ""
     quote = "" if store_hints or known else found.text if found is not None else text
@@ -263,15 +263,6 @@ def _not_ready_finding(app: App, fleet: Fleet, resource: Resource, message: str)
             *(symptom for hint in store_hints for symptom in hint.explains),
         ),
     )
-
-
-_SHORT_HOST = regex(r"(?<=//)([a-z0-9-]{1,63}\.[a-z0-9-]{1,63})(?=[:/\s\"]|$)")
-
-
-def _ill_server(app: App, fleet: Fleet, resource: Resource, text: str) -> Explained | None:
-    """What is wrong behind the Service of this fleet that the error names as the provider's address, by `name.namespace` or with `.svc`."""
-    complaint = Complaint(app, fleet, resource.id, resource.live, (_SHORT_HOST.sub(r"\1.svc", text),))
-    return next(unanswered_service(complaint), None)
 
 
 def _unanswered_finding(app: App, resource: Resource, message: str, text: str, ill: Explained) -> Finding:

@@ -110,7 +110,7 @@ def is_similar_name(one: str, other: str, *, within: bool = False) -> bool:
     parts = tuple(zip(_WORD.findall(one.lower()), _WORD.findall(other.lower()), strict=False))
     if len(parts) < 2 or len(_WORD.findall(one)) != len(_WORD.findall(other)):
         return _is_misspelling(a, b)
-    return all(x == y or _is_misspelling(x, y) for x, y in parts)
+    return all(x == y or _is_misspelling(x, y) or _is_swapped(x, y, least=3) for x, y in parts)
 
 
 _WORD = regex(r"[^\W_]+")
@@ -120,7 +120,16 @@ def _is_misspelling(a: str, b: str) -> bool:
     """Whether two longer words differ by a letter or two; `shard1` and `shard2` are different things, as are `a` and `b`."""
     if min(len(a), len(b)) < 4 or _digits(a) != _digits(b) or 5 * min(len(a), len(b)) < 4 * max(len(a), len(b)):
         return False
-    return SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
+    return _is_swapped(a, b, least=4) or SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
+
+
+def _is_swapped(a: str, b: str, *, least: int) -> bool:
+    """Whether two words differ by two neighbouring letters in the other order: `ngnix`."""
+    differ = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    if len(a) != len(b) or len(a) < least or len(differ) != 2 or differ[1] - differ[0] != 1:
+        return False
+    at = differ[0]
+    return a[at : at + 2] == b[at + 1] + b[at] and a[at : at + 2].isalpha()
 
 
 def _letters_and_digits(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argolint import App
+from argolint.edits import handover
 from argolint.values import sh
 
 
@@ -13,10 +14,20 @@ def sync_again_command(app: App) -> str:
     util/argo/argo.go SetAppOperation). So the command waits for that.
     """
     name = sh(app.ref)
-    ended = f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120"
+    ended = _ended(name)
     synced = f"argocd app wait {name} --sync --timeout 600"
     if app.self_heal:  # self-heal starts the next operation, which would block a sync by hand
         return f"{ended} && {synced}"
     if app.automated:  # a new commit does the same; Argo CD does not retry a revision that it has tried
         return f"{ended} && {{ argocd app sync {name} || {synced}; }}"
     return f"{ended} && argocd app sync {name}"
+
+
+def whole_sync_command(app: App) -> str:
+    """The command of a sync with all hooks; it ends the running operation first. A self-heal syncs what differs alone, without hooks."""
+    running = app.operation is not None and app.operation.phase == "Running"
+    return f"{_ended(sh(app.ref))} && {handover.sync(app.ref)}" if running else handover.sync(app.ref)
+
+
+def _ended(name: str) -> str:
+    return f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120"

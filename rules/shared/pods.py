@@ -16,13 +16,16 @@ from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
-from argolint.values import dig, get, items, mapping, maps, number_at, text_at
+from argolint.values import dig, enumerated, get, items, mapping, maps, number_at, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import countable
 
 from .messages import catalogue
+from .operations import whole_sync_command
+from .references import read_keys
+from .unmade import hook_job, login_facts, silent_maker
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -46,7 +49,7 @@ _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
 class Trouble:
     """One reason. `cause` is pod-unschedulable's; empty if the pods start and then fail.
 
-    `failed` is True for a present failure, False if a wait may end by itself; `since` is the start of the wait.
+    `failed` is True for a present failure, False if a wait may end by itself; `since` is the start of the wait; `whole` is the text before it was cut.
     """
 
     cause: str
@@ -55,6 +58,7 @@ class Trouble:
     node: Node
     since: datetime | None
     failed: bool
+    whole: str = ""
 
 
 def unwell_below(app: App) -> Mapping[str, tuple[Node, ...]]:
@@ -105,8 +109,22 @@ def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) 
     claim = next((node for node in ailing_nodes if node.id.kind == _CLAIM and node not in watched), None)
     for node in (*watched, *([claim] if claim else [])):
         yield Want("events", node.id, node.uid)
-    if resource.uid:
+    if resource.uid and has_own_reasons(app, resource, ailing_nodes):
         yield Want("events", resource.id, resource.uid)
+
+
+def has_own_reasons(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> bool:
+    """Whether Events of the workload itself may say more than those below it.
+
+    A Deployment's name ReplicaSets, and its conditions say which it could not make. A StatefulSet's name the pods that it could not make.
+    """
+    if not ailing_nodes or resource.group != "apps":
+        return True
+    if resource.kind == "StatefulSet":
+        made = sum(node.id.kind == "Pod" for node in app.children(resource.uid))
+        wanted = dig(resource.live, "spec", "replicas")
+        return not isinstance(wanted, int) or made < wanted
+    return resource.kind != "Deployment"
 
 
 def watched_below(app: App, node: Node) -> tuple[Node, ...]:
@@ -185,11 +203,12 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod or image
-            said = cut(_most_specific(texts, cause) or message or text)
+            cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod, image or volume
+            whole = _most_specific(texts, cause) or message or text
+            said = cut(whole)
             if _POLICY in text and _POLICY not in said:
                 said = f"{_POLICY}: {said}"
-            return Trouble(cause, verb, said, node, node.created_at, failed)
+            return Trouble(cause, verb, said, node, node.created_at, failed, whole)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
         last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event says why"
@@ -226,7 +245,7 @@ def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
     return tuple(f"{text_at(w, 'reason')}: {text_at(w, 'message')}".rstrip(": ") for w in waiting if w)
 
 
-_REASON_AT_END = ("cannot be created", "cannot pull their image")
+_REASON_AT_END = ("cannot be created", "cannot pull their image", "cannot mount their volumes")
 _PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
@@ -409,8 +428,9 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
     absent = ABSENT.search(trouble.text)
     keyless = NO_KEY.search(trouble.text)
-    topic = _topic(trouble)
+    topic, said = _topic(trouble)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
+    facts |= {"what": "", "elsewhere": "", **said}
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
         if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
@@ -419,7 +439,10 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "maker": str(maker.id),
                 "command": Shell(kubectl_name(maker.id)),
                 "there": maker.live is not False,
+                "auth": "",
             }
+            if (silent := silent_maker(app, fleet, id_.namespace, absent[2])) is not None:
+                facts |= login_facts(app, silent)
         elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
             topic = "missing-hook"
             facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
@@ -427,12 +450,42 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             awaited = app.operation.awaited if app.operation else None
             waits = awaited is not None and awaited.reason == "healthy state of"
             topic = "missing"
-            facts |= {"unseen": waits and app.evidence.get(Want("manifests")) is None}
+            hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
+            facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
+            facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
+            facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
+    if topic == "volume-class":
+        spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
+        facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+_PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
+
+
+def _namespaces_with(fleet: Fleet, cluster: str, kind: tuple[str, str], name: str, but: str) -> list[str]:
+    """The other namespaces in which applications have an object of this kind and name."""
+    found = (key.namespace for key in fleet.of_kind(cluster, *kind) if key.name == name and fleet.owners(key))
+    return sorted({namespace for namespace in found if namespace != but})
+
+
+_KEY = regex(r"[\w.-]{1,253}")
+_OF_CERTIFICATE = {"tls.crt", "tls.key"}
+
+
+def _asked_of(app: App, fleet: Fleet, obj: Object | None, kind: str, name: str) -> dict[str, Json]:
+    """The keys that the pods read of the missing Secret or ConfigMap, and whether cert-manager could make it."""
+    read = [r.key for r in read_keys(obj) if (r.kind.lower(), r.name) == (kind, name) and _KEY.fullmatch(r.key)]
+    issuers = (("cert-manager.io", each) for each in ("ClusterIssuer", "Issuer", "Certificate"))
+    issued = kind == "secret" and set(read) >= _OF_CERTIFICATE
+    return {
+        "keys": enumerated(list(dict.fromkeys(read)), limit=8),
+        "certificate": issued and any(fleet.of_kind(app.cluster, *each) for each in issuers),
+    }
 
 
 def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
@@ -458,19 +511,21 @@ def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -
     return f"application {owner}" if owner else ""
 
 
-def _topic(trouble: Trouble) -> str:
-    """The topic of advice: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
+def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
+    """The topic of advice and its facts: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
     if trouble.cause in ("image", "volume"):
-        match = catalogue().match(trouble.text, trouble.cause)
-        return match.entry.advice if match else trouble.cause
+        match = catalogue().match(trouble.whole or trouble.text, trouble.cause)
+        return (
+            (match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}) if match else (trouble.cause, {})
+        )
     if trouble.cause in ("selector", "resources", "taint", "quota"):
         parts = (
             catalogue().match(part, "scheduling")
             for part in _message_parts(trouble.text.rpartition("nodes are available:")[2])
         )
         entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
-        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause
-    return _unknown_topic(trouble.text)
+        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
+    return _unknown_topic(trouble.text), {}
 
 
 def _unknown_topic(text: str) -> str:

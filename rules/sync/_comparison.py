@@ -303,7 +303,8 @@ def _facts(
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
         "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
-        "chart_here": chart or ".",
+        "chart_here": _chart_arguments(repo, chart, revision),
+        "chart_name": chart or ".",
         "values_of": path or chart or app.name,
         "ref": ref,
         "shown_ref": repr(ref),
@@ -372,13 +373,29 @@ def _other_repository(message: str, repo: str) -> str:
     return ""
 
 
+def _chart_arguments(repo: str, chart: str, revision: str) -> Shell:
+    """What helm needs to read the source's chart: of its repository, or the working directory."""
+    version = f" --version {sh(revision)}" if revision else ""
+    if chart and repo.startswith(("http://", "https://")):
+        return Shell(f"{sh(chart)} --repo {sh(repo)}{version}")
+    if chart or repo.startswith("oci://"):
+        return Shell(sh(_oci_address(repo, chart)) + version)
+    return Shell(".")
+
+
 def _versions_command(repo: str, chart: str) -> Shell:
     """The command that lists a chart's versions: those of an index, or the newest in an OCI registry."""
     if repo.startswith(("http://", "https://")):
         name = sh(f"chart-repository/{_last_path_segment(chart)}")
         return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
-    address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
-    return Shell(f"helm show chart {sh(address)}")
+    return Shell(f"helm show chart {sh(_oci_address(repo, chart))}")
+
+
+def _oci_address(repo: str, chart: str) -> str:
+    """The address of a chart in an OCI registry; one with oci:// may name the chart already."""
+    bare = repo.removeprefix("oci://").rstrip("/")
+    of_chart = chart and not (repo.startswith("oci://") and f"/{bare}".endswith(f"/{chart}"))
+    return f"oci://{bare}/{chart}" if of_chart else f"oci://{bare}"
 
 
 _OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")

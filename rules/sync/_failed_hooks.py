@@ -131,14 +131,16 @@ def _ended(app: App, failed: Failed, end: pods.Ended, manifest: Object | None) -
         "pod": end.pod.id.name,
         "container": end.container,
         "limit": str(limit or ""),
+        "again": _hooks.runs_again(app, manifest),
     }
     code = f", exit code {end.code}" if end.code else ""
     words = f': "{excerpt(end.words, 400)}"' if end.words else ""
     evidence = f"{end.pod.id}: container {end.container or '?'} ended{code}{' (OOMKilled)' if killed else ''}{words}"
     topic = "memory" if killed else "ended"
     fixes = advice(__package__, f"failed-hook/{topic}", facts, failed.id)
-    again = (f"{remade} is a hook of the same wave: Argo CD deletes and makes it with the hook",) if remade else ()
-    return HookFailure(says, "" if killed else end.words, (evidence, *again), fixes, complete=killed or not end.words)
+    more = [f"{remade} is a hook of the same wave: Argo CD deletes and makes it with the hook"] if remade else []
+    more += [_hooks.RUNS_AGAIN] if facts["again"] and not killed else []
+    return HookFailure(says, "" if killed else end.words, (evidence, *more), fixes, complete=killed or not end.words)
 
 
 def _remade_account(app: App, failed: Failed) -> tuple[str, int]:

@@ -9,9 +9,9 @@ from functools import cache
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
-from argolint.values import dig, items, maps, number_at
+from argolint.values import annotations_of, dig, items, maps, number_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import api_of, containers, images, pod_spec
+from argolint.values.kubernetes import HOOK, api_of, containers, images, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared import pods
@@ -53,6 +53,17 @@ def is_held(app: App, node: Node) -> bool:
     return ended and [*items(live, "metadata", "finalizers")] == ["argocd.argoproj.io/hook-finalizer"]
 
 
+def runs_again(app: App, manifest: Object | None) -> bool:
+    """Whether Helm would run the hook with the installation alone, while Argo CD has synced the application before and runs it again."""
+    marks = annotations_of(manifest)
+    events = {event.strip() for event in marks.get("helm.sh/hook", "").split(",")}
+    first = (
+        HOOK not in marks and events & {"pre-install", "post-install"} and not events & {"pre-upgrade", "post-upgrade"}
+    )
+    return bool(first and maps(app.status, "history"))
+
+
+RUNS_AGAIN = "Helm runs this hook once, with the installation; Argo CD runs it at each sync"
 _SINGULAR = {
     "do not start": "does not start",
     "start and fail": "starts and fails",

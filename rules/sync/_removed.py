@@ -39,7 +39,7 @@ def removed_version_failures(app: App, fleet: Fleet) -> dict[ResourceKey, Failed
         is_removed = entry is not None and (
             entry["product"] == "Kubernetes"
             or not fleet.api_versions(app.cluster)  # no list: no release in use serves it
-            or _is_kind_defined(app, fleet, failed)
+            or is_kind_defined(app, fleet, failed)
             or bool(_moved_to(fleet, app.cluster, entry, failed.id.kind))
         )
         if failed.id.version not in served and (served or is_removed):
@@ -53,7 +53,7 @@ def _moved_to(fleet: Fleet, cluster: str, entry: Object, kind: str) -> tuple[str
     return fleet.served_versions(cluster, group, kind) if group and group != entry["group"] else ()
 
 
-def _is_kind_defined(app: App, fleet: Fleet, failed: Failed) -> bool:
+def is_kind_defined(app: App, fleet: Fleet, failed: Failed) -> bool:
     """Whether an application has the CRD of the kind in sync: then the kind exists, and only the version is missing."""
     assert failed.id is not None
     stem, group = failed.id.kind.lower().rstrip("sy"), failed.id.group

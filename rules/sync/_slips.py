@@ -21,11 +21,11 @@ class Slip:
 
 
 def coming_slips(resource: Resource, *, whole: bool) -> Iterator[Slip]:
-    """The slips that the next sync applies: in an object that does not exist yet, or that a change in the gate adds to it.
+    """The slips that the next sync applies: in an object that does not exist yet, in a hook, or what a change in the gate adds to an object.
 
     `whole`: the known types have every field that the cluster can know, so a field without a similar one is a slip, too.
     """
-    if resource.live is None:
+    if resource.live is None or resource.hook:
         yield from _slips_in(resource.desired, whole=whole)
         return
     brought = [change.pointer for change in resource.pending if change.live is MISSING]
@@ -37,10 +37,11 @@ def coming_slips(resource: Resource, *, whole: bool) -> Iterator[Slip]:
 def mistyped_values(resource: Resource) -> Iterator[schema.Fault]:
     """Values that the next sync applies and the API server cannot decode: a number in place of a text, a text in place of a number."""
     places = [change.pointer for change in resource.pending]
-    brought = resource.desired if resource.live is None or places else None
+    is_made = resource.live is None or resource.hook
+    brought = resource.desired if is_made or places else None
     for fault in islice(schema.faults(brought), _MOST) if brought else ():
         plain = fault.type in ("string", "integer", "boolean", "list", "map") and not fault.names
-        if plain and (resource.live is None or any(below(fault.pointer, place) for place in places)):
+        if plain and (is_made or any(below(fault.pointer, place) for place in places)):
             yield fault
 
 

@@ -19,7 +19,7 @@ from argolint.values.patterns import regex
 from ..shared.crds import child_schema, definitions, schema_in
 from ..shared.fields import is_answered
 from ._failures import failures
-from ._field_checks import Refused, field_refusals, invalid, path_of, shown, unsupported
+from ._field_checks import Refused, field_refusals, invalid, path_of, required, shown, unsupported
 from ._neighbour_checks import neighbour_refusals
 from ._operator_checks import webhook_refusals
 
@@ -34,10 +34,10 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
 
     An object that exists was accepted once, so only what its differences bring is looked at: not what the live one has too. A field that Git lacks may stay as it
     is, so it counts if the change in the gate removes it, or Git has it empty. A custom kind is held against its CustomResourceDefinition, if the application has it or another
-    rule asked for it.
+    rule asked for it. A hook is made by each sync, from Git alone.
     """
     desired, live = resource.desired, resource.live
-    if desired is None or not (live is None or resource.pending or resource.changes):
+    if desired is None or not (live is None or resource.pending or resource.changes or resource.hook):
         return ()
     refused = _refusals(app, desired, live)
     first = tuple(islice(refused, _MOST if live is None else 1))
@@ -50,7 +50,7 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
         one
         for one in chain(first, refused)
         if (one.pointer, one.sort) not in accepted
-        and (one.sort != "Required value" or any(_touch(one.pointer, at) for at in removed))
+        and (one.sort != "Required value" or resource.hook or any(_touch(one.pointer, at) for at in removed))
     )
     return tuple(islice(coming, _MOST))
 
@@ -108,7 +108,7 @@ def _refused_custom(app: App, obj: Object) -> Iterator[Refused]:
 
 
 def _misfits(value: Json, schema: Json, at: str) -> Iterator[Refused]:
-    """Values of another type than their field, or none of its enum; what a webhook may still fill in is no fault."""
+    """Values of another type than their field, none of its enum or out of its bounds, and fields that are missing and have no default."""
     if not isinstance(schema, dict) or value is None or schema.get("x-kubernetes-int-or-string") is True:
         return
     wanted, known = text_at(schema, "type"), items(schema, "enum")
@@ -117,12 +117,25 @@ def _misfits(value: Json, schema: Json, at: str) -> Iterator[Refused]:
         yield invalid(at, has, f"{path_of(at)} in body must be of type {wanted}")
     elif known and value not in known:
         yield Refused(at, "Unsupported value", f"{shown(value)}: supported values: {', '.join(map(shown, known))}")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _out_of_bounds(value, schema, at)
     elif isinstance(value, dict):
+        for key in items(schema, "required"):
+            if isinstance(key, str) and key not in value and dig(schema, "properties", key, "default") is None:
+                yield required(at + join_pointer(key))
         for key, child in value.items():
             yield from _misfits(child, child_schema(schema, key), at + join_pointer(key))
     elif isinstance(value, list):
         for number, child in enumerate(value):
             yield from _misfits(child, dig(schema, "items"), f"{at}/{number}")
+
+
+def _out_of_bounds(value: float, schema: Json, at: str) -> Iterator[Refused]:
+    least, most = dig(schema, "minimum"), dig(schema, "maximum")
+    if isinstance(least, int | float) and value < least and not dig(schema, "exclusiveMinimum"):
+        yield invalid(at, value, f"{path_of(at)} in body should be greater than or equal to {least}")
+    elif isinstance(most, int | float) and value > most and not dig(schema, "exclusiveMaximum"):
+        yield invalid(at, value, f"{path_of(at)} in body should be less than or equal to {most}")
 
 
 _JSON_TYPES: Mapping[str, type | tuple[type, ...]] = {

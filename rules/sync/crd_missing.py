@@ -38,6 +38,7 @@ from argolint import (
 )
 from argolint.comparison import builtin
 from argolint.edits import application_place, manifest_patch
+from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
@@ -51,7 +52,7 @@ from argolint.values.schema import api_of_kind
 from ..shared.charts import source_type
 from ._failures import Failed, complaint_of, failures_explained_by
 from ._options import sync_option_operations
-from ._removed import removed_version_failures
+from ._removed import is_kind_defined, removed_version_failures
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
 """Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
@@ -67,7 +68,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
     for (group, kind), refusals in by_kind.items():
-        yield _finding(app, fleet, group, kind, refusals)
+        if _is_known_now(app, fleet, refusals[0]):
+            yield _late_finding(app, group, kind, refusals)
+        else:
+            yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
     derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock explains these kinds
     for resource in app.stated:
@@ -116,6 +120,29 @@ def _foreseen_finding(app: App, fleet: Fleet, group: str, kind: str, resources: 
             claim for r in resources if r.missing for claim in (Symptom.missing(r.id), Symptom.health(r.id))
         ),
         follows=_follows(app, group),
+    )
+
+
+def _is_known_now(app: App, fleet: Fleet, failed: Failed) -> bool:
+    """Whether the cluster serves the kind that it did not serve to the sync: its list has it, or an application has the CRD in sync."""
+    if failed.id is None or not failed.id.group:
+        return False
+    served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
+    return failed.id.version in served if served else is_kind_defined(app, fleet, failed)
+
+
+def _late_finding(app: App, group: str, kind: str, refused: list[Failed]) -> Finding:
+    """The CRD came after the sync, or what Argo CD remembers of the cluster's kinds is older than the CRD."""
+    first = refused[0]
+    facts = {"app": str(app.ref), "kind": kind, "cluster": app.cluster}
+    return Finding(
+        message=f"The sync of application {app.ref} failed at {first.id}, as the cluster did not serve {kind} ({group}) to it; it has its CRD now.",
+        at=Location(app.ref, first.id, "/kind"),
+        confidence="likely",
+        evidence=tuple(f"{f.id}: {excerpt(f.message, 400)}" for f in refused[:5]),
+        related=tuple(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id),
+        fixes=advice(__package__, "crd-missing/known-now", facts),
+        explains=tuple(consequences(app)),
     )
 
 

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import (
     App,
@@ -36,6 +37,7 @@ from argolint import (
     Resource,
     Rule,
     Symptom,
+    Want,
 )
 from argolint.edits.advice import Shell, advice
 from argolint.messages import quoting
@@ -71,11 +73,21 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return app.deleting and bool(_finalizers(app.raw))
 
 
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects."""
+    hooks = (r for r in app.resources if r.hook and r.uid and (app.deleting or r.health.status == "Progressing"))
+    return (Want("live", r.id) for r in islice(hooks, _HOOKS))
+
+
+_HOOKS = 10
+"""Most hooks that are read."""
+
+
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object, and one for the Application if it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
     deleted: list[Resource] = []
-    for resource in app.stated:
+    for resource in (*app.stated, *(app.as_read(r) for r in app.resources if r.hook and r.live_state is None)):
         if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
             continue  # an object that is being deleted is Progressing, whatever its kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):
@@ -134,6 +146,7 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
             *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
+            *(["the running operation waits for this object"] if app.is_awaiting(resource.id) else []),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
@@ -254,11 +267,16 @@ def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
     first, mended = _DULL
     if not first <= (parse_version(fleet.version) or ())[:2] < mended:
         return None
-    left = _finalizers(app.raw)
-    if any(f.startswith("resources-finalizer.") for f in left) or not any(map(_is_of_last, left)):
-        return None  # its objects go first
-    hooks = (r for r in app.resources if r.uid and not r.health.status and _is_last(annotations_of(r.live)))
+    if not _only_last(_finalizers(app.raw)):
+        return None
+    found = (app.as_read(r) for r in app.resources if r.uid and r.hook and not r.health.status)
+    hooks = (r for r in found if _is_last(annotations_of(r.live)))
     return next(hooks, None)
+
+
+def _only_last(finalizers: Sequence[str]) -> bool:
+    """Whether a deletion is at the PostDelete hooks: its objects go first."""
+    return any(map(_is_of_last, finalizers)) and not any(f.startswith("resources-finalizer.") for f in finalizers)
 
 
 def _is_of_last(finalizer: str) -> bool:
@@ -285,6 +303,9 @@ _NO_CLUSTER = regex(
 
 
 def _alone_fix(app: App) -> Fix:
+    if _only_last(_finalizers(app.raw)):
+        title = "Or delete the Application without its PostDelete hooks"
+        return _own_finalizers_fix(app, title, "what the hooks would clean up stays")
     title = "Or delete the Application alone and leave its objects"
     return _own_finalizers_fix(app, title, "its objects stay in the cluster, owned by no one")
 
@@ -306,7 +327,8 @@ _NO_PROJECT = regex(
 )
 
 
-_NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
+_NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,253})" not found')
+"""Said of a PreDelete hook after words of Argo CD, of a PostDelete hook as the API server puts it (controller/appcontroller.go)."""
 
 
 def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
@@ -320,4 +342,6 @@ def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, 
     return advice(__package__, f"finalizer-stuck/{topic}", facts)
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, reads=reads, rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, reads=reads, rank=Rank.CAUSE
+)

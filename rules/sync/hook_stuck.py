@@ -46,8 +46,8 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, sh
-from argolint.values.kubernetes import is_of_current_spec, kubectl_name
+from argolint.values import age_text, items, sh, text_at
+from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared import age, pods
@@ -327,6 +327,8 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
         yield f"{node.id}: wave {wave}, health {node.health.status or 'none'} {node.health.message}".rstrip()
     if trouble is not None:
         yield f"{trouble.node.id}: {trouble.text}"
+        if node is not None and _hooks.runs_again(app, _hooks.manifest_of(app, node.id)):
+            yield _hooks.RUNS_AGAIN
     elif node is not None and app.events(node.id, node.uid) is None:
         yield f"Events of {node.id} could not be had"
 
@@ -371,7 +373,14 @@ def _cause_fixes(
         yield from advice(__package__, "hook-stuck/confirmation", {"app": str(app.ref)})
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
         pod = trouble.node.id
-        facts = {"hook": str(id_), "namespace": pod.namespace, "pod": pod.name}
+        stays = text_at(pod_spec(manifest)[1], "restartPolicy") == "Never"  # then there is no container before this one
+        facts = {
+            "hook": str(id_),
+            "namespace": pod.namespace,
+            "pod": pod.name,
+            "previous": Shell("" if stays else " --previous"),
+            "again": _hooks.runs_again(app, manifest),
+        }
         yield from advice(__package__, f"hook-stuck/{'unready' if _is_unready(trouble) else 'ended'}", facts)
     else:
         if _rests_by_own_check(app, fleet, node):

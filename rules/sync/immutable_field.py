@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 from argolint import (
     GONE,
@@ -37,6 +38,7 @@ from argolint import (
     ResourceId,
     Rule,
     Symptom,
+    Want,
 )
 from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
@@ -68,6 +70,16 @@ RESPECT = "RespectIgnoreDifferences=true"
 _REFUSED = regex(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
 _MAY_CHANGE = regex(r"spec for fields other than (.{1,300}?) are forbidden")
 _NAME = regex(r"'(\w{1,60})'")
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The live objects of refused hooks: the server does not list them among the managed objects."""
+    refused = (f for f in failures_explained_by(app, "immutable-field") if f.id and f.hook)
+    return (Want("live", f.id) for f in islice(refused, _HOOKS))
+
+
+_HOOKS = 5
+"""Most hooks that are read."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -145,9 +157,8 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
-    cannot = "cannot be made smaller" if _SHRINKS.search(failed.message) else "cannot be changed in place"
     return Finding(
-        message=f"{what} {cannot}, so each sync of application {app.ref} fails{why}.",
+        message=f"{what} {_cannot(failed.message)}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -156,6 +167,10 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         fixes=(*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
     )
+
+
+def _cannot(message: str) -> str:
+    return "cannot be made smaller" if _SHRINKS.search(message) else "cannot be changed in place"
 
 
 _SHRINKS = regex(r"can ?not be less than (?:previous value|status\.capacity)")
@@ -214,12 +229,13 @@ def _refuses_dry_run(condition: Condition) -> bool:
 
 
 def _dry_run_finding(app: App, condition: Condition) -> Finding:
-    resource = object_named(app, condition.message)
+    named = object_named(app, condition.message)
+    resource = named.as_compared if named else None
     pointer, id_ = _pointer(condition.message, resource), resource.id if resource else None
     what = f"{pointer} of {id_}" if id_ and pointer else str(id_ or f"a field of an object of application {app.ref}")
     facts = {"place": application_place(app), "without_ssd": compare_options_with(app, "ServerSideDiff=false")}
     return Finding(
-        message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the server-side diff of application {app.ref} fails.",
+        message=f"{what[0].upper() + what[1:] if not id_ else what} {_cannot(condition.message)}, so the server-side diff of application {app.ref} fails.",
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
@@ -377,11 +393,12 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Object | None:
     """The manifest of a hook, empty if only the sync result shows that it is one; None for another object."""
+    live: Object | None = app.evidence.get(Want("live", id_))
     if resource is not None and resource.hook:
-        return resource.desired or resource.live
+        return resource.desired or resource.live or live or {}
     ran = any(row.get("hookType") for row in app.operation.results_of(id_)) if app.operation else False
     rendered = (m.manifest for m in app.derive(members) if m.hook and m.id.key == id_.key)
-    return next(rendered, {}) if ran else None
+    return next(rendered, live or {}) if ran else None
 
 
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
@@ -393,6 +410,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     match str((_immutable_fields().get((id_.group, id_.kind)) or {}).get("fix") or "unknown"):
         case "hook" if hook is not None:
             yield _hook_policy_fix(id_, hook)
+            return
+        case "hook" if "Replace=true" in sync_options(desired):  # it is meant to be replaced
+            yield from _force_fixes(id_, desired)
+            yield _hook_fix(app, id_, resource)
             return
         case "hook":
             yield _hook_fix(app, id_, resource)
@@ -513,7 +534,7 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             "manifest",
             str(id_),
             Edit("yaml", annotations_yaml(forced)),
-            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off; with ApplyOutOfSyncOnly=true only where it differs"
             + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
             resource=id_,
             effects=("restarts", "deletes"),
@@ -530,4 +551,4 @@ def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)

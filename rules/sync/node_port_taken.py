@@ -1,14 +1,16 @@
-"""Two Services claim one node port
+"""A node port that a Service cannot have
 
-What it finds: a Service that a sync brings or changes, with a `nodePort` that another Service of the cluster has.
+What it finds: a Service that a sync brings or changes, with a `nodePort` that another Service of the cluster has (`cause` is `taken`), or that is outside of 30000 to 32767, the
+range of a cluster that does not choose another one (`range`).
 
-Why it hurts: a node port belongs to one Service of the cluster. The API server refuses the second one ("provided port is already allocated"), so the sync fails.
+Why it hurts: a node port belongs to one Service of the cluster. The API server refuses the second one ("provided port is already allocated"), and a port outside of its range, so the
+sync fails.
 
 How to fix: leave `nodePort` out, and Kubernetes chooses a free one; or write another one.
 
 Example: a chart with a fixed node port is installed a second time.
 
-Not reported: a port that moves from one Service to another in the same change. At most a hundred Services of other applications are read.
+Not reported: a port that moves from one Service to another in the same change, and the range of a cluster where a live Service has a port outside of it. At most a hundred Services of other applications are read.
 
 Sources: k8s.io/kubernetes pkg/registry/core/service/storage (allocator); kubernetes.io, Service, type NodePort.
 """
@@ -39,6 +41,38 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for pointer, (port, protocol) in coming.items():
             if (holder := _holder(app, fleet, service, (port, protocol))) is not None:
                 yield _finding(app, service, pointer, port, *holder)
+            elif port not in _RANGE and not _has_another_range(app, fleet):
+                yield _finding_of_range(app, service, pointer, port)
+
+
+_RANGE = range(30000, 32768)
+"""The default of the API server's --service-node-port-range."""
+
+
+def _has_another_range(app: App, fleet: Fleet) -> bool:
+    """Whether a live Service has a port outside of the default range."""
+    services = (*app.of_kind("Service", ""), *(peer for _, peer in peers(app, fleet, "Service")))
+    return any(port not in _RANGE for one in services for port, _ in _ports(one.live).values())
+
+
+def _finding_of_range(app: App, service: Resource, pointer: str, port: int) -> Finding:
+    return Finding(
+        message=f"The next sync fails at {service.id}: node port {port} is not in the range of valid ports, 30000 to 32767.",
+        at=Location(app.ref, service.id, pointer),
+        cause="range",
+        confidence="likely",
+        evidence=("no live Service that was read has a port outside of the range that Kubernetes has by default",),
+        fixes=(_free_fix(service, pointer),),
+    )
+
+
+def _free_fix(service: Resource, pointer: str) -> Fix:
+    return manifest_patch(
+        service.id,
+        "Leave the node port to Kubernetes",
+        removals(service.desired, [pointer]),
+        "who calls the port by its number has to learn the new one",
+    )
 
 
 def _ports(obj: Object | None) -> dict[str, tuple[int, str]]:
@@ -81,16 +115,10 @@ def _finding(app: App, service: Resource, pointer: str, port: int, owner: AppRef
     return Finding(
         message=f"The next sync fails at {service.id}: node port {port} belongs to {other.id}{of}.",
         at=Location(app.ref, service.id, pointer),
+        cause="taken",
         confidence="likely",
         related=(Related(owner, other.id, role="other"),),
-        fixes=(
-            manifest_patch(
-                service.id,
-                "Leave the node port to Kubernetes",
-                removals(service.desired, [pointer]),
-                "who calls the port by its number has to learn the new one",
-            ),
-        ),
+        fixes=(_free_fix(service, pointer),),
     )
 
 
@@ -99,8 +127,21 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     service = after.resource(finding.at.resource.key) if finding.at.resource else None
     if service is None or service.desired is None:
         return None
-    taken = [port for port in _ports(service.desired).values() if _holder(after, fleet, service, port) is not None]
-    return Afterwards(refused=f"node port {taken[0][0]} is taken all the same" if taken else "")
+    left = [
+        port[0]
+        for port in _ports(service.desired).values()
+        if _holder(after, fleet, service, port) is not None
+        or (port[0] not in _RANGE and not _has_another_range(after, fleet))
+    ]
+    return Afterwards(refused=f"node port {left[0]} is refused all the same" if left else "")
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, then=then, rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__),
+    severity="error",
+    check=check,
+    wants=wants,
+    then=then,
+    causes=("taken", "range"),
+    rank=Rank.CAUSE,
+)

@@ -118,7 +118,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif pruned := _dropped_changes(app, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
     for resource in () if has_paths else app.stated:
-        if resource.status != "OutOfSync":
+        if resource.status != "OutOfSync" and not resource.hook:
             continue
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
         if is_known and _is_validated(app, resource):

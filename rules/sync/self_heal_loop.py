@@ -12,7 +12,7 @@ Example: a HorizontalPodAutoscaler sets replicas to 5, Git says 2, and self-heal
 
 Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Reported from three
 attempts on (option `attempts`) if the last one is not older than `recent_minutes`. This finding is additional: the rule that explains the
-difference reports it as well.
+difference reports it as well. Before 3.3 the RollingSync of an ApplicationSet does the same to an application that stays OutOfSync (argoproj/argo-cd#21528).
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 from argolint.values.patterns import regex
 
+from ._rolled import rolled_finding
+
 
 @dataclass(frozen=True)
 class Options:
@@ -82,6 +84,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each object that self-heal corrects repeatedly."""
+    yield from rolled_finding(app, fleet, options.attempts)
     if _is_looping(app, options):
         yield from (f for resource in _healed_objects(app) if (f := _finding(app, fleet, resource)))
 

@@ -218,7 +218,9 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
     early = min(p.waiting.place for p in pairs)
     if later.place.phase != waiting.place.phase:
         topic = "sync-deadlock/late-hook" if later.hook else "sync-deadlock/early-hook"
-        yield from advice(__package__, topic, facts, waiting.id)
+        alone = movable(app, fleet, first)[0]
+        needs = "" if alone else f"what {later.id} needs itself has to come as early; "
+        yield from advice(__package__, topic, {**facts, "needs": needs}, waiting.id)
         return
     if first.how == "job":
         yield from advice(__package__, "sync-deadlock/job", facts, later.id)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from argolint import (
     Afterwards,
@@ -27,6 +28,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Json,
     Location,
     Rank,
@@ -46,6 +48,7 @@ from argolint.values import get
 from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
+from ..shared.crds import wanted_definitions
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -58,10 +61,17 @@ _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Of the first failure: the state of a hook's pods, and the workloads behind the Services of other applications."""
+    """Of the first failure: the state of a hook's pods, and the workloads behind the Services of other applications; the CRDs of what a sync brings."""
     for failed in [f for f in failures(app) if f.rule == "sync-failed"][:1]:
         yield from hook_wants(app, failed)
         yield from related_wants(complaint_of(app, fleet, failed))
+    coming = (r for r in app.resources if r.status == "OutOfSync" and is_custom(r.group) and (r.absent or r.pending))
+    for group, kind in islice(dict.fromkeys((r.group, r.kind) for r in coming if not r.requires_pruning), _MOST_KINDS):
+        yield from wanted_definitions(app, fleet, group, kind)
+
+
+_MOST_KINDS = 10
+"""Most custom kinds whose CRD is read from other applications."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -78,7 +88,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _condition_finding(app, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
-        if resource.status == "OutOfSync" and resource.key not in failed:
+        if (resource.status == "OutOfSync" or resource.hook) and resource.key not in failed:
             mistyped = tuple(mistyped_values(resource))
             yield from (_mistyped_finding(app, resource, fault) for fault in mistyped)
             if not mistyped:
@@ -176,6 +186,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=why.fixes if why else refusal_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
+        follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
 
@@ -194,6 +205,12 @@ def _failure_message(subject: str, message: str, after: str) -> str:
     if known is None or known.entry.knows != "cause":
         return quoting(subject, message, after)
     return in_passing(f"{subject}: {known.says}", message, after)
+
+
+def _is_going(failed: Failed) -> bool:
+    """Whether the old object is still being deleted: what holds it is a finding of its own."""
+    known = refusal_match(failed.message)
+    return known is not None and known.entry.id == "sync/being-deleted"
 
 
 def _is_start_race(condition: Condition) -> bool:

@@ -17,7 +17,7 @@ from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
 from argolint.proof.syncs import shown_differences
 from argolint.redaction import excerpt
-from argolint.values import at_and_above, below, join_pointer, maps, split_pointer, text_at
+from argolint.values import at_and_above, below, common_pointer, join_pointer, maps, text_at
 from argolint.values.kubernetes import is_secret
 from argolint.values.patterns import regex
 
@@ -55,7 +55,7 @@ def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
         pointers = comes if way == "comes" else goes
         if not pointers:
             continue
-        place = _common(pointers)
+        place = common_pointer(pointers)
         yield Hit(
             app.ref,
             r.id,
@@ -112,18 +112,6 @@ def _only(these: frozenset[str], those: frozenset[str]) -> tuple[str, ...]:
     """The pointers of `these` that no pointer of `those` overlaps."""
     covered = {place for p in those for place in at_and_above(p)}
     return tuple(sorted(p for p in these if p not in covered and not any(q in those for q in at_and_above(p))))
-
-
-def _common(pointers: tuple[str, ...]) -> str:
-    """The pointer, or the common parent of several."""
-    if len(pointers) == 1:
-        return pointers[0]
-    shared: list[str] = []
-    for tokens in zip(*map(split_pointer, pointers), strict=False):
-        if len(set(tokens)) > 1:
-            break
-        shared.append(tokens[0])
-    return join_pointer(*shared)
 
 
 def _applied_last(app: App, world: World) -> bool:

@@ -1,0 +1,136 @@
+"""Why the maker of a missing Secret makes none: what its conditions or its Events say, for kinds without a health check in Argo CD, and hooks that make one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from argolint import App, Fleet, Json, Node, Object, Resource, Want
+from argolint.relations.makers import maker_of
+from argolint.relations.polarity import reports_fault
+from argolint.sequence.order import hook_phases
+from argolint.values import enumerated, items, mapping, maps, text_at
+from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.patterns import regex
+
+_LOGIN = regex(r"/login\b.{0,200}\bCode: 40[03]\b", re.DOTALL)
+_MOST = 3  # makers of one workload whose Events are read
+
+
+def event_wants(app: App, fleet: Fleet, workload: Resource) -> Iterator[Want]:
+    """The Events of the objects that should make Secrets for these pods and show no fault of their own."""
+    made = {(node.id.namespace, node.id.name) for node in app.nodes_of("Secret", "")}
+    needed = dict.fromkeys(
+        read.name for read in reads(workload.live or workload.desired) if read.kind == "Secret" and read.needed
+    )
+    makers = (
+        maker
+        for name in needed
+        if (workload.namespace, name) not in made
+        and (maker := silent_maker(app, fleet, workload.namespace, name)) is not None
+        and not _condition_text(maker)
+    )
+    for maker, _ in zip(makers, range(_MOST), strict=False):
+        yield Want("events", maker.id, maker.uid)
+
+
+_HELD = regex(r"(?:Init:)?(?:CreateContainerConfigError|ContainerCreating|PodInitializing|0/\d{1,3})")
+"""What Argo CD shows of a pod that may wait for a Secret or ConfigMap."""
+
+
+def may_lack(app: App, workload: Resource, nodes: Sequence[Node]) -> bool:
+    """Whether a pod of the workload may wait for a Secret that no object of the application is or makes, so that a hook may make it."""
+    held = any(node.id.kind == "Pod" and _HELD.fullmatch(node.info.get("Status Reason", "")) for node in nodes)
+    known = {(node.id.namespace, node.id.name) for node in app.nodes_of("Secret", "")} if held else set()
+    return held and any(
+        (read.kind, read.needed) == ("Secret", True) and (workload.namespace, read.name) not in known
+        for read in reads(workload.live or workload.desired)
+    )
+
+
+_BEFORE = {"PreSync", "Sync"}
+_MAKES = regex(
+    r"-(?:[\w.]{1,40}-)*?(?:create|gen\w{0,8}|secrets?|certs?|certificates?|passwords?|tokens?|keys?)(?:-|$)"
+)
+_BY_PROGRAM = {"argocd-redis": "redis-initial-password"}
+"""Secrets that a program makes without having their name from its arguments."""
+
+
+def hook_job(app: App, namespace: str, kind: str, name: str) -> str:
+    """The hook Job before or in the sync that seems to make this Secret or ConfigMap: it has the name in its manifest without reading it, or begins with it."""
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        if manifest.get("kind") == "Job" and hook_phases(manifest) & _BEFORE and _passes(manifest, kind, name, word):
+            return text_at(manifest, "metadata", "name")
+    rows = app.operation.results if app.operation else ()
+    for row in rows:
+        job = text_at(row, "name")
+        there = (text_at(row, "kind"), text_at(row, "namespace")) == ("Job", namespace)
+        if (
+            there
+            and text_at(row, "hookType") in _BEFORE
+            and job.startswith(f"{name}-")
+            and _MAKES.match(job[len(name) :])
+        ):
+            return job
+    return ""
+
+
+def _passes(job: Object, kind: str, name: str, word: re.Pattern[str]) -> bool:
+    """Whether the Job passes the name to its programs, and does not read an object of that name."""
+    if any((read.kind.lower(), read.name) == (kind, name) for read in reads(job)):
+        return False
+    spec = pod_spec(job)[1]
+    given = [
+        str(text)
+        for part in ("initContainers", "containers")
+        for container in maps(spec, part)
+        for text in (
+            *items(container, "command"),
+            *items(container, "args"),
+            *(each.get("value", "") for each in maps(container, "env")),
+        )
+    ]
+    return any(word.search(text) for text in given) or _BY_PROGRAM.get(name) in given
+
+
+def silent_maker(app: App, fleet: Fleet, namespace: str, secret: str) -> Resource | None:
+    """The object of this application that makes the Secret, where Argo CD shows it as well or has no health check for it."""
+    maker = maker_of(app, fleet, namespace, secret)
+    made = app.resource(maker.id.key) if maker else None
+    return made if made is not None and made.health.status in ("", "Healthy") else None
+
+
+def said_of(app: App, maker: Resource) -> str:
+    """Why it makes nothing: its condition, else its newest Event if that is a Warning; empty if it gives no reason."""
+    newest = next(iter(app.events(maker.id, maker.uid) or ()), None)
+    return _condition_text(maker) or (newest.message if newest is not None and newest.type == "Warning" else "")
+
+
+def _condition_text(maker: Resource) -> str:
+    return next((text_at(c, "message") for c in maps(maker.live, "status", "conditions") if reports_fault(c)), "")
+
+
+def login_facts(app: App, maker: Resource) -> dict[str, Json]:
+    """The facts on a login of the Vault Secrets Operator that Vault refuses; empty if that is not the fault.
+
+    The ServiceAccount is in the namespace of the object that asks for the Secret (api/v1beta1/vaultauth_types.go).
+    """
+    if maker.group != "secrets.hashicorp.com" or not _LOGIN.search(said_of(app, maker)):
+        return {}
+    space, _, name = text_at(maker.any, "spec", "vaultAuthRef").rpartition("/")
+    auth = app.find("secrets.hashicorp.com", "VaultAuth", space or maker.namespace, name)
+    settings = mapping(auth.any, "spec", "kubernetes") if auth is not None else {}
+    role = text_at(settings, "role")
+    if auth is None or not role:
+        return {}
+    mount = text_at(auth.any, "spec", "mount") or "kubernetes"
+    audiences = enumerated([str(each) for each in items(settings, "audiences")], limit=4)
+    return {
+        "auth": str(auth.id),
+        "role": role,
+        "mount": mount,
+        "account": text_at(settings, "serviceAccount") or "default",
+        "account_ns": maker.namespace,
+        "audiences": f" ({audiences})" if audiences else "",
+    }
