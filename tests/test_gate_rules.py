@@ -716,6 +716,19 @@ FAULTY = {
         base={"admin/store.yaml": [STORE], "cart/es.yaml": [external_secret("e", IN_MAIN)]},
         live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
     ),
+    "a hook that reads a key which is never written": Case(
+        {"web/migrate.yaml": [annotated(job("migrate", env=[key_of("e", "b")]), hook="PreSync")]},
+        (
+            (
+                "external-secret-key-not-written",
+                "error",
+                "web",
+                "/spec/template/spec/containers/0/env/0/valueFrom/secretKeyRef/key",
+            ),
+        ),
+        base={"admin/store.yaml": [STORE], "cart/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
     "a custom resource that lacks what a definition of another application requires": Case(
         {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"way": "in"})]},
         (("sync-failed", "error", "web", "/spec/height"),),
