@@ -20,6 +20,7 @@ argoproj/argo-rollouts#4500, #3281.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Need, Rank, Resource, Rule
 from argolint.application.applied import by_argocd, settled
@@ -78,30 +79,43 @@ def _is_of_tools(live: Mapping[str, Json], pointer: str) -> bool:
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, found: tuple[str, ...]) -> Finding:
-    live = resource.live or {}
-    manager = writers(dict(live), found[0])[0].manager
+    manager = writers(dict(resource.live or {}), found[0])[0].manager
     by_itself = fleet.at_least(3, 1) and manager == "kubectl-client-side-apply"  # Argo CD has tried that one already
-    edit = Edit("json-patch", removals(live, found))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
+    return _stays(
+        app,
+        resource,
+        found,
+        manager,
+        "live, as last-applied-configuration has it",
+        f"{manager} owns it by an Update, and Argo CD applies server-side since",
+        (_removal(resource, found), *_takeover_fixes(app, "" if by_itself else manager)),
+    )
+
+
+def _stays(
+    app: App, resource: Resource, found: tuple[str, ...], owner: str, seen: str, why: str, fixes: tuple[Fix, ...]
+) -> Finding:
+    """The finding for fields that `owner` keeps; `seen` ends the line of evidence of each."""
+    live = resource.live or {}
     return Finding(
-        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {manager} owns.",
+        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {owner} owns.",
         at=Location(app.ref, resource.id, found[0]),
         confidence="likely",
-        evidence=(
-            *(f"{p}: {show(get(live, p), p, within=live)} live, as last-applied-configuration has it" for p in found),
-            f"{manager} owns it by an Update, and Argo CD applies server-side since",
-        ),
-        fixes=(
-            Fix(
-                "Take out of the live object what Git has dropped",
-                "live",
-                str(resource.id),
-                Edit("command", patch),
-                resource=resource.id,
-                plays=edit,
-            ),
-            *_takeover_fixes(app, "" if by_itself else manager),
-        ),
+        evidence=(*(f"{p}: {show(get(live, p), p, within=live)} {seen}" for p in found), why),
+        fixes=fixes,
+    )
+
+
+def _removal(resource: Resource, found: tuple[str, ...]) -> Fix:
+    edit = Edit("json-patch", removals(resource.live or {}, found))
+    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
+    return Fix(
+        "Take out of the live object what Git has dropped",
+        "live",
+        str(resource.id),
+        Edit("command", patch),
+        resource=resource.id,
+        plays=edit,
     )
 
 
@@ -125,29 +139,15 @@ _ROLLOUTS = "rollouts-controller"
 
 
 def _list_finding(app: App, resource: Resource, found: tuple[str, ...]) -> Finding:
-    live = resource.live or {}
-    edit = Edit("json-patch", removals(live, found))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
-    return Finding(
-        message=f"{resource.id} still has {enumerated(found, 'field', limit=1)}, which Git has dropped: a server-side sync leaves what {_ROLLOUTS} owns.",
-        at=Location(app.ref, resource.id, found[0]),
-        confidence="likely",
-        evidence=(
-            *(f"{p}: {show(get(live, p), p, within=live)} live, absent in Git" for p in found),
-            f"{_ROLLOUTS} owns the list as a whole: it writes a list again once a value in it is not in its own spelling",
-        ),
-        fixes=(
-            Fix(
-                "Take out of the live object what Git has dropped",
-                "live",
-                str(resource.id),
-                Edit("command", patch),
-                "the Rollout makes new pods; a container without resources: {} hands its list to the controller again",
-                resource=resource.id,
-                plays=edit,
-                effects=("restarts",),
-            ),
-        ),
+    caveat = "the Rollout makes new pods; a container without resources: {} hands its list to the controller again"
+    return _stays(
+        app,
+        resource,
+        found,
+        _ROLLOUTS,
+        "live, absent in Git",
+        f"{_ROLLOUTS} owns the list as a whole: it writes a list again once a value in it is not in its own spelling",
+        (replace(_removal(resource, found), caveat=caveat, effects=("restarts",)),),
     )
 
 
