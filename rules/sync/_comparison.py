@@ -236,84 +236,126 @@ def _facts(
     resource: Resource | None,
 ) -> Mapping[str, Json]:
     """The facts for the comparison-error topics in advice.yaml."""
-    repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
-    folders, _, bare = chart.rpartition("/")
-    ref = revision or "HEAD"
     read = {**_empty_facts(), **entry.values}
-    address = _other_repository(message, repo)
-    registry = _registry_address(address, message) if _DEPENDENCY.search(message) else ""
-    service = webhook_service(message)
-    listed = _LISTED.search(message)
-    place = read["file"] or read["directory"]
     return {
         **read,
         **_object_facts(app, resource),
+        **_application_facts(app, bad),
+        **_cluster_facts(app, fleet, read["user"], message),
+        **_repository_facts(source, entry, message),
+        **_chart_facts(source, read["chart"], message),
+        **_path_facts(app, source, pointer, message),
+        **_file_facts(read),
+        "base": base,
+        "pointer": pointer,
+        "group": read["group"] or read["api"].partition("/")[0],
+        "helm_version": base if text_at(source, "helm", "version") else "",
+        "option": next((m[1] for m in _OPTION.finditer(message)), ""),
+        "other": read["other"] or "of the same branch",
+        "plugin": bool(source.get("plugin")),
+        "plugin_env": _plugin_env(source, message),
+        "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
+    }
+
+
+def _application_facts(app: App, bad: tuple[str, ...]) -> Mapping[str, Json]:
+    """Of the Application: its names, its options of comparison, its ignore entries without the bad ones."""
+    return {
         "place": application_place(app),
+        "app": str(app.ref),
+        "name": app.name,
+        "project": app.ref.project,
+        "namespace": app.destination_namespace or "default",
+        "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
+        "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
+        "with_webhooks": compare_options_with(app, "ServerSideDiff=true,IncludeMutationWebhook=true"),
+        "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
+        "synced": text_at(app.spec, "sourceHydrator", "syncSource", "targetBranch"),
+        "removals": ignore_less(app, bad),
+    }
+
+
+def _cluster_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[str, Json]:
+    """Of the cluster: its names, the Service of a webhook, the kind that could not be listed, the rights of Argo CD's account."""
+    service_namespace, service = webhook_service(message)
+    listed = _LISTED.search(message)
+    return {
+        "cluster": app.cluster,
+        "own_cluster": app.cluster == IN_CLUSTER,
+        "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
+        "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
+        "listed_kind": listed["kind"] if listed else "",
+        "listed_group": (listed["group"] or "") if listed else "",
+        "service_namespace": service_namespace,
+        "service": service,
+        "rebind": _is_own_account_elsewhere(user) and "at the cluster scope" in message,
+        **managed_namespace_facts(app, user, message),
+    }
+
+
+def _repository_facts(source: Object, entry: Meaning, message: str) -> Mapping[str, Json]:
+    """Of the repository or registry that was asked: the source's, or another one that the message names."""
+    repo, chart = text_at(source, "repoURL"), text_at(source, "chart")
+    address = _other_repository(message, repo)
+    registry = _registry_address(address, message) if _DEPENDENCY.search(message) else ""
+    return {
+        "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
         "address_or_repo": address or excerpt(repo),
         "host": _HOST.sub(r"\1", address or repo),
+        "repo_login": _login_options(registry or address or repo, registry or (chart if not address else "")),
+        "indexed": repo.startswith(("http://", "https://")),
+        "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
+    }
+
+
+def _chart_facts(source: Object, named: str, message: str) -> Mapping[str, Json]:
+    """Of the chart; `named`: the one in the message."""
+    repo, chart, revision = text_at(source, "repoURL"), text_at(source, "chart"), text_at(source, "targetRevision")
+    folders, _, bare = chart.rpartition("/")
+    return {
+        "chart": named or chart,
+        "chart_name": chart or ".",
+        "chart_here": _chart_arguments(repo, chart, revision),
+        "chart_versions": _versions_command(repo, chart),
+        "chart_folders": excerpt(folders),
+        "chart_bare": bare,
+        "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
+        "oci_chart": _last_path_segment(repo) if repo.startswith("oci://") and not chart else "",
+        "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],
+        "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
+        "ref": revision or "HEAD",
+        "shown_ref": repr(revision or "HEAD"),
+        "shown_revision": repr(revision),
+    }
+
+
+def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping[str, Json]:
+    """Of the path of the source."""
+    path = text_at(source, "path")
+    return {
+        "path": path or ".",
+        "shown_path": repr(path),
+        "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
+        "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
+        "values_of": path or text_at(source, "chart") or app.name,
+        "from_root": _entries_from_root(app, source, pointer),
+        "with_ref": _entry_with_unused_ref(app, source, pointer),
+        "libs_from_root": _libs_with_own_path(source),
+        "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
+    }
+
+
+def _file_facts(read: Mapping[str, str]) -> Mapping[str, Json]:
+    """Of the file that the message names."""
+    place = read["file"] or read["directory"]
+    return {
         "lock": read["lock"] or "Chart.lock",
         "at_path": f" at {read['path']}" if read["path"] else "",
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
-        "from_root": _entries_from_root(app, source, pointer),
-        "with_ref": _entry_with_unused_ref(app, source, pointer),
-        "libs_from_root": _libs_with_own_path(source),
-        "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
         "lacks_kind": read["file"] if _may_be_manifest(read["file"]) else "",
         "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
-        "plugin_env": _plugin_env(source, message),
-        "oci_chart": _last_path_segment(repo) if repo.startswith("oci://") and not chart else "",
-        "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],
-        "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
-        "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
-        "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
-        "with_webhooks": compare_options_with(app, "ServerSideDiff=true,IncludeMutationWebhook=true"),
-        "app": str(app.ref),
-        "name": app.name,
-        "project": app.ref.project,
-        "namespace": app.destination_namespace or "default",
-        "cluster": app.cluster,
-        "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
-        "listed_kind": listed["kind"] if listed else "",
-        "listed_group": (listed["group"] or "") if listed else "",
-        "own_cluster": app.cluster == IN_CLUSTER,
-        "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
-        "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
-        **managed_namespace_facts(app, read["user"], message),
-        "other": read["other"] or "of the same branch",
-        "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
-        "synced": text_at(app.spec, "sourceHydrator", "syncSource", "targetBranch"),
-        "service_namespace": service[0],
-        "service": service[1],
-        "group": read["group"] or read["api"].partition("/")[0],
-        "helm_version": base if text_at(source, "helm", "version") else "",
-        "repo_login": _login_options(registry or address or repo, registry or (chart if not address else "")),
-        "path": path or ".",
-        "folder": path or ".",
-        "option": next((m[1] for m in _OPTION.finditer(message)), ""),
-        "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
-        "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
-        "chart": read["chart"] or chart,
-        "plugin": bool(source.get("plugin")),
-        "rebind": _is_own_account_elsewhere(read["user"]) and "at the cluster scope" in message,
-        "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
-        "chart_versions": _versions_command(repo, chart),
-        "indexed": repo.startswith(("http://", "https://")),
-        "chart_folders": excerpt(folders),
-        "chart_bare": bare,
-        "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
-        "chart_here": _chart_arguments(repo, chart, revision),
-        "chart_name": chart or ".",
-        "values_of": path or chart or app.name,
-        "ref": ref,
-        "shown_ref": repr(ref),
-        "shown_revision": repr(revision),
-        "shown_path": repr(path),
-        "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
-        "base": base,
-        "pointer": pointer,
-        "removals": ignore_less(app, bad),
     }
 
 
