@@ -147,6 +147,8 @@ _MARKED = ("/data", "/binaryData", "/immutable")
 
 
 def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
+    if resource is not None and _is_recreated(resource):
+        return _mended_finding(app, failed, resource)
     hidden = _hidden_pointers(app, fleet, resource) if resource else ()
     pointer = hidden[0] if hidden else _pointer(failed.message, resource)
     id_ = resource.id if resource else failed.id
@@ -166,6 +168,18 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         ),
         fixes=(*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
+    )
+
+
+def _mended_finding(app: App, failed: Failed, resource: Resource) -> Finding:
+    """A sync by force deletes the object first, so Git has the option only since the failed one."""
+    return Finding(
+        message=f"The last sync could not change {resource.id} in place; Force=true, which Git has by now, lets the next one replace it.",
+        at=Location(app.ref, resource.id, _pointer(failed.message, resource)),
+        confidence="likely",
+        evidence=(quoted(failed.message, 400),),
+        fixes=advice(__package__, "immutable-field/forced-now", {"app": str(app.ref)}),
+        explains=(*consequences(app), Symptom.health(resource.id)),
     )
 
 

@@ -525,7 +525,7 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
         "crd": crd.id.name if crd else "",
         "crd_owner": str(crd.owner) if crd else "",
         "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
-        "group": resource.group if resource else "",
+        "group": resource.group if resource else "<group>",
         "kind": resource.kind.lower() if resource else "<kind>",
         "crds_left_out": "skipCrds is set, so no sync upgrades the chart's CRDs" if skips else "",
         "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
