@@ -142,6 +142,8 @@ def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[N
             continue  # reported as a missing object, or by the comparison error
         if _has_recovered(app, resource, options) or _has_just_begun(app, resource, options):
             continue
+        if _awaits_metrics(app, resource, options):
+            continue
         if status == "Progressing" and not _is_late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if is_health_counted(resource):
@@ -171,6 +173,23 @@ def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
     return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+
+
+def _awaits_metrics(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether KEDA has missed metrics for some minutes at most, as it does while a rollout replaces the pods.
+
+    KEDA 2.20.0 and 2.20.1 copy the autoscaler's ScalingActive to Ready (kedacore/keda pkg/scaling/executor).
+    """
+    if (resource.group, resource.kind) != ("keda.sh", "ScaledObject"):
+        return False
+    conditions = maps(resource.live, "status", "conditions")
+    faults = [c for c in conditions if reports_fault(c) or (c.get("type"), c.get("status")) == ("Fallback", "True")]
+    times = [parse_time(c.get("lastTransitionTime")) for c in faults if c.get("reason") == "HPAMetricsUnavailable"]
+    return (
+        bool(faults)
+        and len(times) == len(faults)
+        and all(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
+    )
 
 
 def _healthy_since(resource: Resource) -> datetime | None:
