@@ -142,7 +142,7 @@ def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[N
             continue  # reported as a missing object, or by the comparison error
         if _has_recovered(app, resource, options) or _has_just_begun(app, resource, options):
             continue
-        if _awaits_metrics(app, resource, options):
+        if _is_passing(app, resource, options):
             continue
         if status == "Progressing" and not _is_late(app, resource, options, ailing.get(resource.uid, ())):
             continue
@@ -175,20 +175,30 @@ def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
     return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
 
 
-def _awaits_metrics(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether KEDA has missed metrics for some minutes at most, as it does while a rollout replaces the pods.
+_PASSING = {
+    ("keda.sh", "ScaledObject"): regex(r"HPAMetricsUnavailable: "),
+    ("cert-manager.io", "Certificate"): regex(r"\w{1,60}: (?:Issuing|Renewing) certificate as "),
+}
+"""What a health check calls Degraded while the controller is at work: the reason and message of its condition.
 
-    KEDA 2.20.0 and 2.20.1 copy the autoscaler's ScalingActive to Ready (kedacore/keda pkg/scaling/executor).
-    """
-    if (resource.group, resource.kind) != ("keda.sh", "ScaledObject"):
-        return False
-    conditions = maps(resource.live, "status", "conditions")
+KEDA 2.20.0 and 2.20.1 copy the autoscaler's ScalingActive to Ready, also while a rollout replaces the pods (pkg/scaling/executor). cert-manager writes
+Ready before Issuing, for which Argo CD's check of Certificates looks (pkg/controller/certificates/trigger and readiness).
+"""
+
+
+def _is_passing(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether all that its conditions lack began within the last minutes, and passes as a rule."""
+    passing = _PASSING.get((resource.group, resource.kind))
+    conditions = maps(resource.live, "status", "conditions") if passing else ()
+    if any((c.get("type"), c.get("status")) == ("Issuing", "True") for c in conditions):
+        return False  # it says that it is at work, and an old health check does not see it
     faults = [c for c in conditions if reports_fault(c) or (c.get("type"), c.get("status")) == ("Fallback", "True")]
-    times = [parse_time(c.get("lastTransitionTime")) for c in faults if c.get("reason") == "HPAMetricsUnavailable"]
-    return (
-        bool(faults)
-        and len(times) == len(faults)
-        and all(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
+    return bool(faults) and all(
+        passing is not None
+        and passing.match(f"{text_at(c, 'reason')}: {text_at(c, 'message')}") is not None
+        and (since := parse_time(c.get("lastTransitionTime"))) is not None
+        and timedelta() <= app.observed_at - since <= options.span
+        for c in faults
     )
 
 
