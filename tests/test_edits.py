@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -193,8 +194,6 @@ def _application_edits(path: Path, data: dict[str, Any]) -> Iterator[tuple[str, 
 def _raw(data: dict[str, Any], name: str) -> Any:
     """The Application as the fixture's server answers it."""
     answer = testing.FixtureTransport(data).get("/api/v1/applications").body
-    import json
-
     return next(a for a in json.loads(answer)["items"] if a["metadata"]["name"] == name)
 
 
@@ -213,7 +212,7 @@ def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
             continue
         changed = copy.deepcopy(data)
         for app in changed["apps"]:
-            spec = app.setdefault("spec", {})
+            spec = app["spec"] = copy.deepcopy(app.get("spec") or {})  # an anchor of YAML shares it
             for _, _, operations in (e for e in first if e[1] == app["name"]):
                 held = spec.setdefault("ignoreDifferences", [])
                 after = jsonpatch.JsonPatch(operations).apply(_raw(data, app["name"]))

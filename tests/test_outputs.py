@@ -117,7 +117,7 @@ def test_a_screen_of_five_findings_of_a_real_run_fits_too() -> None:
     check = ("check", "--snapshot", recording("seeds/1-stuck"), "legacy-missing-*", "legacy-testweb")
     ran = run_argolint(*check, env={"COLUMNS": "80"})
     assert 0 < len(ran.out.splitlines()) <= 45
-    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert all(len(line) <= 80 for line in ran.out.splitlines() if "--snapshot" not in line)  # a command is not broken
 
 
 def test_long_names_show_their_two_ends_on_a_screen_and_are_whole_elsewhere() -> None:

@@ -270,7 +270,7 @@ class App:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """Every object of the resource tree, the orphaned ones last; empty until the application is read."""
+        """Every object of the resource tree, the orphaned ones last; empty until the application is read, and where no object of it makes others."""
         return (
             *(tree_node(n, self.cluster, orphaned=False) for n in self.tree.nodes or ()),
             *(tree_node(n, self.cluster, orphaned=True) for n in self.tree.orphaned_nodes or ()),

@@ -47,6 +47,8 @@ _OF_ANOTHER_KIND = regex(
     rf'(?<![\w.])(?!(?:{"|".join(_WORKLOADS)})\b)[A-Z]\w{{1,60}}(?:\.[\w.]{{1,100}})? "[^"]{{1,253}}" is invalid'
 )
 """A list of an object that is no workload, such as the ports of a Service: sync-failed reports its field."""
+_OF_PORT_FIELD = regex(r"\bports\[\d{1,9}\]\.(?:name|hostPort): Duplicate value")
+"""Fields that no merge goes by: two ports of different numbers may share them, in Git or after a merge with live; sync-failed knows which."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if repeats and resource.as_compared.desired is not None:
                 is_reported = True
                 yield _live_finding(app, resource.as_compared, repeats, refused)
-    if refused and not is_reported:
+    unplaced = tuple(refusal for refusal in refused if not _OF_PORT_FIELD.search(refusal.message))
+    if unplaced and not is_reported:
         yield Finding(
             message=f"One name is listed twice in an object of {app.name}, so Argo CD can neither compare nor sync it.",
             at=Location(app.ref),
-            evidence=tuple(dict.fromkeys(refusal.message for refusal in refused)),
-            explains=tuple(refusal.symptom for refusal in refused),
+            evidence=tuple(dict.fromkeys(refusal.message for refusal in unplaced)),
+            explains=tuple(refusal.symptom for refusal in unplaced),
         )
 
 

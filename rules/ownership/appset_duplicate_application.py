@@ -161,13 +161,19 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         ResourceId("argoproj.io", "ApplicationSet", duplicate.namespace, name, "v1alpha1", IN_CLUSTER)
         for name in duplicate.sets
     ]
-    if len(ids) == 1:
+    raw = _raw_set(fleet, duplicate, duplicate.sets[0])
+    if len(ids) == 1 and "{{" in duplicate.name and (kept := _unfilled(raw)):
+        ref = AppRef(duplicate.namespace, text_at(raw, "spec", "template", "metadata", "name"), server=fleet.server)
+        message = f"ApplicationSet {duplicate.sets[0]} has no goTemplate, so {kept} stays as it is in each name, and no Application can have such a name."
+    elif len(ids) == 1:
         end = (
             "the controller neither makes nor updates it"
             if fleet.at_least(3, 2)
-            else "the controller applies only the first of the two"
+            else "the controller applies only the first of them"
         )
-        message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so {end}.'
+        message = (
+            f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" more than once, so {end}.'
+        )
     else:
         first, second = duplicate.sets[:2]
         message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}" and fight over it; deleting either one deletes it.'
@@ -176,8 +182,17 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         at=Location(ref, ids[0]),
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=_fixes(duplicate, _raw_set(fleet, duplicate, duplicate.sets[0])),
+        fixes=_fixes(duplicate, raw),
     )
+
+
+_OF_GO = regex(r"\{\{ ?\.\w[\w.]{0,100} ?\}\}")
+
+
+def _unfilled(raw: Object) -> str:
+    """The first parameter of a Go template in the name, if the set renders none; a plain one keeps its braces, which no object's name may have."""
+    found = _OF_GO.search(text_at(raw, "spec", "template", "metadata", "name"))
+    return found[0] if found and not dig(raw, "spec", "goTemplate") else ""
 
 
 def _raw_set(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:

@@ -317,6 +317,7 @@ def _chart_facts(source: Object, named: str, message: str) -> Mapping[str, Json]
         "chart_name": chart or ".",
         "chart_here": _chart_arguments(repo, chart, revision),
         "chart_versions": _versions_command(repo, chart),
+        "chart_address": excerpt(_oci_address(repo, chart)) if chart and "://" not in repo else "",
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
         "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
