@@ -225,7 +225,17 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     said = {"what", "elsewhere"}  # of the driver's message
     lacks = {"keys", "certificate"}  # of what is missing
-    login = {"auth", "role", "mount", "account", "account_ns", "audiences"}  # of a maker that Vault refuses
+    login = {
+        "auth",
+        "login",
+        "denied",
+        "right",
+        "role",
+        "mount",
+        "account",
+        "account_ns",
+        "audiences",
+    }  # of a maker that Vault refuses
     made = {"maker", "command", "there", "app", "policy", "copier", "copier_command", *login}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings

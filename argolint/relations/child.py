@@ -130,6 +130,11 @@ def child_condition(complaint: Complaint) -> Iterator[Explained]:
         if not message or any(message in text for text in complaint.texts):
             continue
         unserved = _unserved_ingress(app, child)
+        shown = app.resource(complaint.id.key)
+        ready = shown is not None and any(
+            (c.get("type"), c.get("status")) == ("Ready", "True") for c in maps(shown.live, "status", "conditions")
+        )
+        state = f"is {shown.health.status}" if shown and ready and shown.health.status else "is not ready"
         facts = {
             "child": str(child.id),
             "command": Shell(kubectl_name(child.id)),
@@ -140,7 +145,7 @@ def child_condition(complaint: Complaint) -> Iterator[Explained]:
             "said-by-child",
             app.ref,
             child.id,
-            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(message)}".',
+            f'{complaint.id} {state} because its {child.id.kind} {child.id.name} says: "{telling(message)}".',
             evidence=(
                 f"{child.id}: {excerpt(words, 400)}",
                 *((f"{unserved.id} of it has no address",) if unserved else ()),

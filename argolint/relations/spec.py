@@ -278,7 +278,7 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
             "spec-says",
             app.ref,
             target.id,
-            f"{id_} is refused, since container {name} of its {target.id} {sentence}.",
+            f"{id_} fails, since container {name} of its {target.id} {sentence}.",
             evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
             fixes=advice(__package__, "spec-says/container-of-target", facts, target.id),
         )

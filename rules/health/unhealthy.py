@@ -142,6 +142,8 @@ def _unhealthy_objects(app: App, options: Patience, ailing: Mapping[str, tuple[N
             continue  # reported as a missing object, or by the comparison error
         if _has_recovered(app, resource, options) or _has_just_begun(app, resource, options):
             continue
+        if _is_passing(app, resource, options):
+            continue
         if status == "Progressing" and not _is_late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if is_health_counted(resource):
@@ -171,6 +173,33 @@ def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
     return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+
+
+_PASSING = {
+    ("keda.sh", "ScaledObject"): regex(r"HPAMetricsUnavailable: "),
+    ("cert-manager.io", "Certificate"): regex(r"\w{1,60}: (?:Issuing|Renewing) certificate as "),
+}
+"""What a health check calls Degraded while the controller is at work: the reason and message of its condition.
+
+KEDA 2.20.0 and 2.20.1 copy the autoscaler's ScalingActive to Ready, also while a rollout replaces the pods (pkg/scaling/executor). cert-manager writes
+Ready before Issuing, for which Argo CD's check of Certificates looks (pkg/controller/certificates/trigger and readiness).
+"""
+
+
+def _is_passing(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether all that its conditions lack began within the last minutes, and passes as a rule."""
+    passing = _PASSING.get((resource.group, resource.kind))
+    conditions = maps(resource.live, "status", "conditions") if passing else ()
+    if any((c.get("type"), c.get("status")) == ("Issuing", "True") for c in conditions):
+        return False  # it says that it is at work, and an old health check does not see it
+    faults = [c for c in conditions if reports_fault(c) or (c.get("type"), c.get("status")) == ("Fallback", "True")]
+    return bool(faults) and all(
+        passing is not None
+        and passing.match(f"{text_at(c, 'reason')}: {text_at(c, 'message')}") is not None
+        and (since := parse_time(c.get("lastTransitionTime"))) is not None
+        and timedelta() <= app.observed_at - since <= options.span
+        for c in faults
+    )
 
 
 def _healthy_since(resource: Resource) -> datetime | None:

@@ -25,7 +25,7 @@ from argolint.values.quantities import countable
 from .messages import catalogue
 from .operations import whole_sync_command
 from .references import read_keys
-from .unmade import hook_job, login_facts, policy_facts, silent_maker
+from .unmade import hook_job, policy_facts, silent_maker, vault_facts
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -440,9 +440,11 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "command": Shell(kubectl_name(maker.id)),
                 "there": maker.live is not False,
                 "auth": "",
+                "login": False,
+                "denied": "",
             }
             if (silent := silent_maker(app, fleet, id_.namespace, absent[2])) is not None:
-                facts |= login_facts(app, silent)
+                facts |= vault_facts(app, silent)
         elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
             topic = "missing-hook"
             facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}

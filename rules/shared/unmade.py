@@ -15,6 +15,8 @@ from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 _LOGIN = regex(r"/login\b.{0,200}\bCode: 40[03]\b", re.DOTALL)
+_DENIED = regex(r"URL: (GET|PUT) https?://[^\s/]{1,300}/v1/([\w./@+~-]{1,300})(?:\?\S{0,200})?\s{1,4}Code: 403\b")
+"""A request with a token that Vault refuses (hashicorp/vault api/response.go); the Vault Secrets Operator reads by GET, and by PUT where it sends parameters."""
 _MOST = 3  # makers of one workload whose Events are read
 
 
@@ -143,12 +145,14 @@ def _condition_text(maker: Resource) -> str:
     return next((text_at(c, "message") for c in maps(maker.live, "status", "conditions") if reports_fault(c)), "")
 
 
-def login_facts(app: App, maker: Resource) -> dict[str, Json]:
-    """The facts on a login of the Vault Secrets Operator that Vault refuses; empty if that is not the fault.
+def vault_facts(app: App, maker: Resource) -> dict[str, Json]:
+    """The facts on a login or a request of the Vault Secrets Operator that Vault refuses; empty if that is not the fault.
 
     The ServiceAccount is in the namespace of the object that asks for the Secret (api/v1beta1/vaultauth_types.go).
     """
-    if maker.group != "secrets.hashicorp.com" or not _LOGIN.search(said_of(app, maker)):
+    said = said_of(app, maker)[:8000] if maker.group == "secrets.hashicorp.com" else ""
+    login, denied = bool(_LOGIN.search(said)), _DENIED.search(said)
+    if not login and denied is None:
         return {}
     space, _, name = text_at(maker.any, "spec", "vaultAuthRef").rpartition("/")
     auth = app.find("secrets.hashicorp.com", "VaultAuth", space or maker.namespace, name)
@@ -160,6 +164,9 @@ def login_facts(app: App, maker: Resource) -> dict[str, Json]:
     audiences = enumerated([str(each) for each in items(settings, "audiences")], limit=4)
     return {
         "auth": str(auth.id),
+        "login": login,
+        "denied": denied[2] if denied and not login else "",
+        "right": "read" if denied and denied[1] == "GET" else "update",
         "role": role,
         "mount": mount,
         "account": text_at(settings, "serviceAccount") or "default",

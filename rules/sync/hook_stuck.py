@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, sh, text_at
+from argolint.values import age_text, items, mapping, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -221,6 +221,19 @@ def _rests_by_own_check(app: App, fleet: Fleet, node: Node | None) -> bool:
     return is_of_current_spec(live) is True and fleet.derive(has_own_check, node.id.group, node.id.kind)
 
 
+def _made_in_silence(app: App, node: Node | None) -> str:
+    """An object that the controller of a custom resource has made, where it has written no status and the health check waits for one; else empty."""
+    live = _live_object(app, node) if node else None
+    if node is None or live is None or node.health.status != "Progressing" or "." not in node.id.group:
+        return ""
+    if any(value for key, value in mapping(live, "status").items() if key != "observedGeneration"):
+        return ""
+    below = tuple(app.descendants(node.uid))
+    if any(n.health.status not in ("", "Healthy") for n in below):
+        return ""
+    return next((str(n.id) for n in below if any(owner.uid == node.uid for owner in n.owners)), "")
+
+
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
     """The messages of the awaited object, its pods and their Events."""
     messages = [trouble.text] if trouble else []
@@ -388,6 +401,15 @@ def _cause_fixes(
             yield from advice(__package__, "hook-stuck/own-check", facts)
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
         where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
+        if trouble is None and (maker := _made_in_silence(app, node)):
+            facts = {
+                "hook": str(id_),
+                "made": maker,
+                "command": Shell(f"{where}get {sh(kind)} {sh(id_.name)}"),
+                "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
+            }
+            yield from advice(__package__, "hook-stuck/no-status", facts, id_)
+            return
         yield Fix(
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
             "live",
