@@ -111,6 +111,11 @@ def test_the_worst_comes_first_and_the_last_line_counts() -> None:
     assert render(report, "text", Style(quiet=True)).count("\n") == 1
 
 
+def test_a_prune_that_deletes_nothing_counts_no_applications(tmp_path: Path) -> None:
+    ran = run_here("forecast", "prune", "--demo", "tracking-ingest", cwd=tmp_path)
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "nothing is deleted")
+
+
 def test_what_manifests_say_acts_on_nothing() -> None:
     evil = "x](https://evil.example.com)\x1b[31m<script>"
     data = fleet(

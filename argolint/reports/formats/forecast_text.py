@@ -186,7 +186,8 @@ def summary(report: Report) -> str:
     shown = [(n, _SUMMED[effect][n == 1]) for effect in HEADS if (n := counts.get(effect))]
     parts = [*gone, *(f"{n if at else number(n, 'place')} {verb}" for at, (n, verb) in enumerate(shown))]
     open_ = [*(["something could not be known"] if not report.complete else [])]
-    return f"{number(report.summary.apps, 'application')}: " + (", ".join([*parts, *open_]) or "nothing changes")
+    said = ", ".join([*parts, *open_]) or "nothing changes"
+    return f"{number(report.summary.apps, 'application')}: {said}" if report.summary.apps else said
 
 
 _SUMMED = {
