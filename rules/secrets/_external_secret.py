@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint.edits import consequences as operations
@@ -25,6 +24,8 @@ from argolint.values import (
 )
 from argolint.values.kubernetes import reads
 from argolint.values.memo import by_identity
+
+from ..shared.hooks import live_hook_wants
 
 GROUP = "external-secrets.io"
 GENERATORS = "generators.external-secrets.io"
@@ -53,12 +54,7 @@ def external_secrets(app: App) -> Iterator[Resource]:
 
 def hook_wants(app: App) -> Iterator[Want]:
     """The live objects of ExternalSecrets that are hooks: the server does not list them among the managed objects."""
-    hooks = (r for r in app.of_kind("ExternalSecret") if r.hook and r.uid)
-    return (Want("live", r.id) for r in islice(hooks, _HOOKS))
-
-
-_HOOKS = 10
-"""Most hooks of one application that are read."""
+    return live_hook_wants(app.of_kind("ExternalSecret"))
 
 
 def created_by_cluster(app: App) -> Iterator[Resource]:

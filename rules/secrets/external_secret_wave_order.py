@@ -21,7 +21,6 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
 from argolint.edits import annotate
@@ -30,6 +29,7 @@ from argolint.sequence.order import PHASES, place_of
 from argolint.values import dig, items
 from argolint.values.kubernetes import HOOK, SYNC_WAVE
 
+from ..shared.hooks import live_hook_wants
 from . import _external_secret as es
 
 
@@ -37,12 +37,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The plain render, and the hooks that the last run has left: neither are among the managed objects."""
     if any(_makes_secret(resource) for resource in es.external_secrets(app)):
         yield Want("manifests")
-        left = (r for r in app.resources if r.hook and r.uid and (r.group, r.kind) in (("batch", "Job"), ("", "Pod")))
-        yield from (Want("live", r.id) for r in islice(left, _HOOKS))
-
-
-_HOOKS = 10
-"""Most hooks that are read."""
+        yield from live_hook_wants(r for r in app.resources if (r.group, r.kind) in (("batch", "Job"), ("", "Pod")))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from argolint import (
     App,
@@ -58,6 +57,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import HOOK
 from argolint.values.patterns import regex
 
+from ..shared.hooks import live_hook_wants
 from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
 
 
@@ -75,12 +75,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects."""
-    hooks = (r for r in app.resources if r.hook and r.uid and (app.deleting or r.health.status == "Progressing"))
-    return (Want("live", r.id) for r in islice(hooks, _HOOKS))
-
-
-_HOOKS = 10
-"""Most hooks that are read."""
+    return live_hook_wants(r for r in app.resources if app.deleting or r.health.status == "Progressing")
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
