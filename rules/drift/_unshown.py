@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import has_sync_option, locate, managers
-from argolint.edits import removals
 from argolint.redaction import is_hidden, show
-from argolint.values import below, enumerated, get, join_pointer, mapping, maps, sh, text_at
-from argolint.values.kubernetes import kubectl_name
+from argolint.values import below, enumerated, get, join_pointer, mapping, maps, text_at
 from argolint.values.patterns import regex
 
-from ._edits import source_place
+from ._edits import live_removal_fix, source_place
 from ._ignored import is_field_ignored
 from ._writers import known_writer
 
@@ -100,8 +97,6 @@ def unshown_finding(app: App, resource: Resource, writer: Writer, added: tuple[A
     places = [a.place for a in added]
     tool = known_writer(writer)
     when = f" at {writer.time:%Y-%m-%d %H:%M} UTC" if writer.time else ""
-    edit = Edit("json-patch", removals(live, places))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
     return Finding(
         message=f"Someone added {enumerated(places, 'field', limit=1)} to {resource.id} with {tool.tool if tool else writer.manager}: Argo CD does not show what Git lacks.",
         at=Location(app.ref, resource.id, places[0]),
@@ -113,15 +108,7 @@ def unshown_finding(app: App, resource: Resource, writer: Writer, added: tuple[A
         ),
         fixes=(
             *_commit_fixes(app, resource, added),
-            Fix(
-                "Or take it out of the live object",
-                "live",
-                str(resource.id),
-                Edit("command", patch),
-                "undoes the edit",
-                resource=resource.id,
-                plays=edit,
-            ),
+            live_removal_fix(resource, places, "Or take it out of the live object", "undoes the edit"),
         ),
     )
 

@@ -18,20 +18,20 @@ Sources: argoproj/argo-cd#23214, #22797; kubernetes/kubernetes#99003; docs/user-
 argoproj/argo-rollouts#4500, #3281.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Need, Rank, Resource, Rule
 from argolint.application.applied import by_argocd, settled
 from argolint.comparison import LAST_APPLIED, last_applied, managers, syncs_server_side, writers
-from argolint.edits import application_place, removals, set_field
+from argolint.edits import application_place, set_field
 from argolint.redaction import show
-from argolint.values import enumerated, get, join_pointer, mapping, sh
-from argolint.values.kubernetes import ARGOCD_ANNOTATION, kubectl_name
+from argolint.values import enumerated, get, join_pointer, mapping
+from argolint.values.kubernetes import ARGOCD_ANNOTATION
 
 from ..shared.triage import worth_reading
 from ._dropped import left_fields
+from ._edits import live_removal_fix
 
 _OPTION = "ServerSideApply=true"
 _TOOLS = ("kubectl", "helm", "argocd-controller", "argocd-application-controller", "before-first-apply")
@@ -88,7 +88,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: tuple[str, ...])
         manager,
         "live, as last-applied-configuration has it",
         f"{manager} owns it by an Update, and Argo CD applies server-side since",
-        (_removal(resource, found), *_takeover_fixes(app, "" if by_itself else manager)),
+        (live_removal_fix(resource, found, _REMOVE), *_takeover_fixes(app, "" if by_itself else manager)),
     )
 
 
@@ -106,17 +106,7 @@ def _stays(
     )
 
 
-def _removal(resource: Resource, found: tuple[str, ...]) -> Fix:
-    edit = Edit("json-patch", removals(resource.live or {}, found))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
-    return Fix(
-        "Take out of the live object what Git has dropped",
-        "live",
-        str(resource.id),
-        Edit("command", patch),
-        resource=resource.id,
-        plays=edit,
-    )
+_REMOVE = "Take out of the live object what Git has dropped"
 
 
 def _kept_lists(resource: Resource) -> tuple[str, ...]:
@@ -147,7 +137,7 @@ def _list_finding(app: App, resource: Resource, found: tuple[str, ...]) -> Findi
         _ROLLOUTS,
         "live, absent in Git",
         f"{_ROLLOUTS} owns the list as a whole: it writes a list again once a value in it is not in its own spelling",
-        (replace(_removal(resource, found), caveat=caveat, effects=("restarts",)),),
+        (replace(live_removal_fix(resource, found, _REMOVE, caveat), effects=("restarts",)),),
     )
 
 
