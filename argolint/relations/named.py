@@ -69,8 +69,9 @@ def written_secrets(manifest: Object, scripts: Iterable[str] = ()) -> Iterator[s
 
 
 def _created(words: Sequence[str]) -> Iterator[str]:
+    first = next((index for index, word in enumerate(words) if word == "create"), len(words))
     for index, word in enumerate(words):
-        if word in _WRITTEN and index + 1 < len(words) and "create" in words[:index]:
+        if word in _WRITTEN and index + 1 < len(words) and index > first:
             yield words[index + 1]
         elif word == "create" and words[index + 1 : index + 2] in (["secret"], ["configmap"], ["cm"]):
             kind, *rest = words[index + 1 : index + 8]

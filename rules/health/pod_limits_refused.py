@@ -53,9 +53,8 @@ _MOST = 50
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The ranges and quotas of other applications where a sync brings pods, and their workloads where it brings a range or quota."""
     coming = [r for r in app.resources if r.status == "OutOfSync" and not r.requires_pruning]
-    with_pods = {
-        r.namespace for r in (*coming, *app.resources) if (r in coming or r.hook) and r.may_have_pods("desired")
-    }
+    hooks = (r for r in app.resources if r.hook)
+    with_pods = {r.namespace for r in (*coming, *hooks) if r.may_have_pods("desired")}
     bounded = {r.namespace for r in coming if r.kind in _KINDS and r.group == ""}
     yield from peer_wants(app, fleet, [("", kind) for kind in _KINDS], lambda key: key.namespace in with_pods)
     if bounded:

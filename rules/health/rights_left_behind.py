@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         key = ResourceKey(app.cluster, "", "ServiceAccount", workload.namespace, new)
         if new != "default" and app.resource(key) is None and not fleet.owners(key):
             continue  # target-missing's, or one that others made with rights of its own
-        bindings = _bindings(app, fleet, workload.namespace)
+        bindings = app.derive(_bindings, fleet, workload.namespace)
         granting = [(ref, one) for ref, one in bindings if _grants(one, workload.namespace, old)]
         if granting and not any(_grants(one, workload.namespace, new, groups=True) for _, one in bindings):
             yield _finding(app, workload, old, new, granting)

@@ -39,9 +39,9 @@ def _unmounted(app: App) -> Iterator[Finding]:
         for resource in app.of_kind(kind, group):
             if resource.status == "OutOfSync" and resource.live and resource.desired and not resource.requires_pruning:
                 kept = {*_names(resource.desired), *_mounted(resource.desired)}
-                after = {name for name, _, _ in _mounts(resource.desired)}
+                idle = kept - {name for name, _, _ in _mounts(resource.desired)}
                 for volume, container, mount in _mounts(resource.live):
-                    if volume in kept - after:
+                    if volume in idle:
                         yield _unmounted_finding(app, resource, volume, container, mount)
                         break
 

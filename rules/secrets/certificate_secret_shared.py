@@ -17,7 +17,7 @@ Sources: cert-manager internal/controller/certificates (CertificateOwnsSecret), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint import (
@@ -100,18 +100,22 @@ def _coming(resource: Resource) -> tuple[_Claim, ...]:
 
 def _other(app: App, fleet: Fleet, resource: Resource, claim: _Claim) -> tuple[AppRef, Resource, _Claim] | None:
     """The object that has the Secret today and keeps it, or, of this application, comes first; None if the two agree."""
+    for owner, other, its in app.derive(_held, fleet).get((resource.namespace, claim.secret), ()):
+        if other.key != resource.key and (other.live is not None or other.key < resource.key or owner != app.ref):
+            return (owner, other, its) if _do_clash(claim, its) else None
+    return None
+
+
+def _held(app: App, fleet: Fleet) -> Mapping[tuple[str, str], Sequence[tuple[AppRef, Resource, _Claim]]]:
+    """By namespace and Secret: the known objects that ask for it after the sync, those that are live first."""
+    found: dict[tuple[str, str], list[tuple[AppRef, Resource, _Claim]]] = {}
     own = [(app.ref, other) for other, _ in app.of_kinds(_KINDS)]
-    held = [
-        (other.live is None, other.key, owner, other, its)
-        for owner, other in (*own, *peers(app, fleet, *(kind for _, kind in _KINDS)))
-        if other.namespace == resource.namespace and other.key != resource.key
-        for its in _claims(after_sync(other))
-        if its.secret == claim.secret and (other.live is not None or other.key < resource.key or owner != app.ref)
-    ]
-    if not held:
-        return None
-    _, _, owner, other, its = min(held, key=lambda one: one[:2])
-    return (owner, other, its) if _do_clash(claim, its) else None
+    for owner, other in (*own, *peers(app, fleet, *(kind for _, kind in _KINDS))):
+        for its in _claims(after_sync(other)):
+            found.setdefault((other.namespace, its.secret), []).append((owner, other, its))
+    for each in found.values():
+        each.sort(key=lambda one: (one[1].live is None, one[1].key))
+    return found
 
 
 def _do_clash(one: _Claim, other: _Claim) -> bool:

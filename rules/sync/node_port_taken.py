@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for pointer, (port, protocol) in coming.items():
             if (holder := _holder(app, fleet, service, (port, protocol))) is not None:
                 yield _finding(app, service, pointer, port, *holder)
-            elif port not in _RANGE and not _has_another_range(app, fleet):
+            elif port not in _RANGE and not app.derive(_has_another_range, fleet):
                 yield _finding_of_range(app, service, pointer, port)
 
 
@@ -131,7 +131,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
         port[0]
         for port in _ports(service.desired).values()
         if _holder(after, fleet, service, port) is not None
-        or (port[0] not in _RANGE and not _has_another_range(after, fleet))
+        or (port[0] not in _RANGE and not after.derive(_has_another_range, fleet))
     ]
     return Afterwards(refused=f"node port {left[0]} is refused all the same" if left else "")
 
