@@ -11,7 +11,7 @@ from argolint.application.resource import Resource
 from argolint.comparison.diff import differences
 from argolint.model import MISSING, ResourceId
 from argolint.values import parse_version
-from argolint.values.kubernetes import containers, is_secret_data, reads, wave
+from argolint.values.kubernetes import containers, is_of_current_spec, is_secret_data, reads, wave
 from argolint.values.quantities import amount, countable, quantity
 
 
@@ -186,3 +186,22 @@ def test_amounts_are_compared_exactly_and_never_computed() -> None:
 )
 def test_a_version_is_the_dotted_number_that_it_begins_with(text: str | None, version: tuple[int, ...] | None) -> None:
     assert parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("generation", "observed", "of_condition", "expected"),
+    [
+        (3, 3, None, True),
+        (3, "3", None, True),
+        (3, 2, None, False),
+        (3, 3, 2, False),
+        (3, 2, 3, True),
+        (3, None, None, None),
+        (None, 3, None, None),
+    ],
+)
+def test_a_status_is_of_the_spec_whose_generation_it_has_seen_as_a_number_or_as_text(
+    generation: int | None, observed: int | str | None, of_condition: int | None, expected: bool | None
+) -> None:
+    live = {"metadata": {"generation": generation}, "status": {"observedGeneration": observed}}
+    assert is_of_current_spec(live, {"observedGeneration": of_condition}) is expected

@@ -145,10 +145,13 @@ def wave(obj: Object | None) -> int:
 
 
 def is_of_current_spec(obj: Object | None, condition: Object | None = None) -> bool | None:
-    """Whether the status, or this condition of it, is about the current spec; None if neither it nor the object says (observedGeneration, generation)."""
+    """Whether the status, or this condition of it, is about the current spec; None if neither it nor the object says (observedGeneration, generation).
+
+    A Rollout has it as text (argoproj.io/v1alpha1, RolloutStatus).
+    """
     generation = dig(obj, "metadata", "generation")
     observed = dig(condition, "observedGeneration") or dig(obj, "status", "observedGeneration")
-    return None if generation is None or observed is None else bool(observed == generation)
+    return None if generation is None or observed is None else str(observed) == str(generation)
 
 
 PODS = '"containers"'
