@@ -232,7 +232,13 @@ def _external_secrets(programs: Path) -> None:
     _start("external-secrets", [
         str(programs / "external-secrets"), "--metrics-addr=127.0.0.1:18088",
         "--loglevel=info",
-    ], {"KUBECONFIG": str(folder() / "kubeconfig")})  # fmt: skip
+        "--store-requeue-interval=30s",
+    ], {
+        # Where a stand-in of AWS may listen, and credentials that are good nowhere.
+        "KUBECONFIG": str(folder() / "kubeconfig"), "AWS_SECRETSMANAGER_ENDPOINT": "http://127.0.0.1:18095",
+        "AWS_SSM_ENDPOINT": "http://127.0.0.1:18095", "AWS_STS_ENDPOINT": "http://127.0.0.1:18095",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    })  # fmt: skip
 
 
 def token() -> str:
