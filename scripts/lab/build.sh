@@ -6,7 +6,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 [ $# -gt 0 ] || set -- etcd kubernetes argocd external-secrets
-export GOTOOLCHAIN=auto  # Argo CD asks for a newer Go than most machines have
+export GOTOOLCHAIN="${GOTOOLCHAIN:-auto}"  # Argo CD asks for a newer Go than most machines have
 here=$(cd "$(dirname "$0")" && pwd)
 
 # program NAME MODULE VERSION PACKAGE [LINK-FLAGS]: a module's own requirements and replacements count, as in its own tree.
