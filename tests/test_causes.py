@@ -55,17 +55,17 @@ def caused(*findings: Finding) -> list[str]:
     return [rules.get(f.caused_by) or titles.get(f.caused_by, "") for f in told]
 
 
-@pytest.mark.parametrize("verified", [True, None])
-def test_what_another_finding_mends_is_mended_by_its_verified_fixes(verified: bool | None) -> None:
-    def way(title: str, verdict: bool | None) -> tuple[Fix, ...]:
-        return (Fix(title, "manifest", "", Edit("text", title), verified=verdict),)
+@pytest.mark.parametrize("known", [True, False])
+def test_what_another_finding_mends_is_mended_by_its_fixes_if_it_has_any(known: bool) -> None:
+    def way(title: str) -> tuple[Fix, ...]:
+        return (Fix(title, "manifest", "", Edit("text", title)),)
 
-    origin = replace(finding("shared", "a"), fixes=way("its own", verified))
+    origin = replace(finding("shared", "a"), fixes=way("its own") if known else ())
     assert origin.at.resource is not None
     follows = Follows.finding("shared", origin.at.resource, mended=True)
-    loop = replace(finding("loop", "b", follows), fixes=way("a general word", None))
-    told, _ = with_causes([origin, loop])
-    assert told[1].fixes[0].title == ("its own" if verified else "a general word")
+    loop = replace(finding("loop", "b", follows), fixes=way("a general word"))
+    found, _ = with_causes([origin, loop])
+    assert found[1].fixes[0].title == ("its own" if known else "a general word")
 
 
 def made(outcome: Outcome) -> report.Report:

@@ -45,7 +45,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
             titles[mark] = group[0][1]
             causes |= {index: mark for index, _ in group}
     explained = (replace(f, caused_by=causes[i][1]) if i in causes else f for i, f in enumerate(findings))
-    ends = {i: fixes for i, at in mended.items() if (fixes := findings[at].fixes) and fixes[0].verified}
+    ends = {i: fixes for i, at in mended.items() if (fixes := findings[at].fixes)}
     explained = (replace(f, fixes=ends.get(i, f.fixes)) for i, f in enumerate(explained))
     return tuple(explained), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
 

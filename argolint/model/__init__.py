@@ -196,7 +196,7 @@ class Follows:
     key       a cause without a finding of its own, such as a missing operator: all findings of one key follow from it, and
               `title` names it in one sentence, the same for all of them
 
-    `mended`: fixing the cause also fixes this finding, so the cause's fixes replace this finding's own if the first one is verified.
+    `mended`: fixing the cause also fixes this finding, so the cause's fixes, if it has any, replace this finding's own.
     """
 
     symptom: Symptom | None = None

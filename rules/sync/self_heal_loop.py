@@ -44,6 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
+from argolint.application.applied import not_yet_applied
 from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, manifest_patch, removals, sync_option
 from argolint.redaction import of_secret, show_sides
@@ -182,7 +183,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         follows=(
             *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
             *([Follows.finding("job-ttl", resource.id, mended=True)] if _has_time_to_live(resource) else ()),
-            Follows(Symptom.change(resource.id, pointer)),
+            Follows(Symptom.change(resource.id, pointer), mended=not _awaits_sync(app, resource, pointer)),
         ),
     )
 
@@ -205,6 +206,11 @@ def _disputed_field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) ->
     if _autoscaler(app, resource) is not None and get(resource.desired, "/spec/replicas", None) is not None:
         return "/spec/replicas", get(resource.desired, "/spec/replicas"), get(resource.live, "/spec/replicas"), None
     return "", MISSING, MISSING, None
+
+
+def _awaits_sync(app: App, resource: Resource, pointer: str) -> bool:
+    """Whether the difference at the pointer is a commit's: the sync that brings it does not end the loop."""
+    return any(c.pointer == pointer and not_yet_applied(app, resource, c) for c in resource.changes)
 
 
 def _field_order(change: Change) -> tuple[bool, bool, str]:
