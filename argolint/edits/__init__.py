@@ -77,6 +77,13 @@ def patch_command(id_: ResourceId, operations: Sequence[Json]) -> str:
     return f"kubectl patch {kubectl_name(id_)} --type=json -p {sh(patch)}"
 
 
+def live_patch(id_: ResourceId, title: str, operations: list[Operation], caveat: str = "", *, then: str = "") -> Fix:
+    """A fix that patches the live object, which a replay plays; `then` is a command that follows the patch."""
+    command = "\n".join(filter(None, (patch_command(id_, operations), then)))
+    plays = Edit("json-patch", operations)
+    return Fix(title, "live", str(id_), Edit("command", command), caveat, resource=id_, plays=plays)
+
+
 def manifest_patch(
     id_: ResourceId, title: str, operations: list[Operation], caveat: str = "", *, safe: bool = False
 ) -> Fix:

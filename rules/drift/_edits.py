@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
-from argolint.values import get, index_of, join_pointer, leaves, sh, split_pointer
-from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES, kubectl_name
+from argolint.edits import RESPECT, annotation_option, application_place, live_patch, removals, sync_option
+from argolint.values import get, index_of, join_pointer, leaves, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values.memo import by_identity
 
 
@@ -218,7 +217,5 @@ def respect_fix(app: App) -> Fix:
 
 
 def live_removal_fix(resource: Resource, places: Sequence[str], title: str, caveat: str = "") -> Fix:
-    """The fix that takes these places out of the live object; a replay plays its patch."""
-    edit = Edit("json-patch", removals(resource.live or {}, places))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
-    return Fix(title, "live", str(resource.id), Edit("command", patch), caveat, resource=resource.id, plays=edit)
+    """The fix that takes these places out of the live object."""
+    return live_patch(resource.id, title, removals(resource.live or {}, places), caveat)

@@ -50,10 +50,10 @@ from argolint.comparison import (
     syncs_server_side,
     writer,
 )
-from argolint.edits import annotation_option, application_place
+from argolint.edits import annotation_option, application_place, patch_command
 from argolint.redaction import show
 from argolint.values import below, enumerated, get, parse_version, sh
-from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
+from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from ..shared.triage import worth_reading
 from ._dropped import left_fields
@@ -126,15 +126,12 @@ def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -
 
 def _not_live_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
-    patch = '[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]'
+    patch = patch_command(resource.id, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}])
     reset = Fix(
         "Reset the managedFields of the object, then sync",
         "live",
         str(resource.id),
-        Edit(
-            "command",
-            f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}\nargocd app sync {sh(app.ref)}",
-        ),
+        Edit("command", f"{patch}\nargocd app sync {sh(app.ref)}"),
         "other writers own their fields again when they write them next",
     )
     return finding(
