@@ -46,16 +46,12 @@ def _contents_findings(deletion: DeletionForecast) -> Iterator[Finding]:
         else:
             continue
         inside = [k for k in keys if k not in deletion.keys]
-        related = tuple(Related(ref, _id(k), "", "dependent") for k in inside for ref in deletion.fleet.owners(k))
+        related = tuple(Related(ref, k.id, "", "dependent") for k in inside for ref in deletion.fleet.owners(k))
         count = f"{len(inside)} objects" if len(inside) > 1 else "1 object"
         applications = enumerated(sorted({str(x.app) for x in related}))
         also = f", among {among} {count} of {applications}" if inside else ""
         message = f"{r.id} of {app.ref} is deleted with {all_of_it}{also}."
         yield deletion_finding(deletion.way, cause, app, r.id, message, related=related, fixes=(keep_fix(r.id),))
-
-
-def _id(key: ResourceKey) -> ResourceId:
-    return ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
 
 
 _OF_KUBERNETES = regex(r"^(foregroundDeletion|orphan|kubernetes\.io/|.*\.kubernetes\.io/|.*\.k8s\.io($|/))")

@@ -43,6 +43,11 @@ class ResourceKey(NamedTuple):
     namespace: str
     name: str
 
+    @property
+    def id(self) -> ResourceId:
+        """The object without the version of its API."""
+        return ResourceId(self.group, self.kind, self.namespace, self.name, "", self.cluster)
+
     def __str__(self) -> str:
         return _title(self)
 

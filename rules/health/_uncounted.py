@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import Edit, Fix, Fleet, Resource
-from argolint.values import parse_version
 
 
 def uncounted(fleet: Fleet, resource: Resource, state: str) -> Iterator[Fix]:
     """The fix for as long as the object is in this state; Argo CD reads the annotation from 2.14 on."""
-    if (parse_version(fleet.version) or (99,)) >= (2, 14):
+    if not fleet.is_older(2, 14):
         yield Fix(
             f"Or keep it out of the application's health as long as {state}",
             "manifest",

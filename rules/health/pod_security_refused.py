@@ -34,14 +34,12 @@ from argolint import (
     Rank,
     Related,
     Resource,
-    ResourceId,
-    ResourceKey,
     Rule,
     Symptom,
     Want,
 )
 from argolint.edits import Operation, application_place, manifest_patch, set_field, set_fields
-from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
+from argolint.values import dig, enumerated, join_pointer, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 from argolint.values.pod_security import LEVEL, ROOT, Violation, level_for, rights, violations
@@ -55,15 +53,15 @@ _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events of workloads that are not well, and of what is below them; the Namespace of those that a sync brings."""
     ailing = unwell_below(app)
+    coming = set()
     for resource in app.with_pods():
         if resource.hook and not resource.desired:
             continue
         if resource.health.status in ("Progressing", "Degraded"):
             yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
-        key = ResourceKey(app.cluster, "", "Namespace", "", resource.namespace)
-        if (resource.status == "OutOfSync" or resource.hook) and app.resource(key) is None:
-            id_ = ResourceId("", "Namespace", "", resource.namespace, "", app.cluster)
-            yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+        if resource.status == "OutOfSync" or resource.hook:
+            coming.add(resource.namespace)
+    yield from peer_wants(app, fleet, (("", "Namespace"),), lambda key: key.name in coming)
     raised = {namespace.name for namespace in _raised(app)}
     if raised:
         yield from peer_wants(app, fleet, _WORKLOADS, lambda key: key.namespace in raised, _MOST)
@@ -225,7 +223,7 @@ def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
         patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
         return manifest_patch(namespace.id, title, patch, caveat)
     makes = "CreateNamespace=true" in app.sync_options and resource.namespace == app.destination_namespace
-    if makes and (parse_version(fleet.version) or (99,)) >= (2, 6):
+    if makes and not fleet.is_older(2, 6):
         patch = set_field(
             app.raw, join_pointer("spec", "syncPolicy", "managedNamespaceMetadata", "labels", LEVEL), level
         )

@@ -87,8 +87,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _is_within_reach(key.namespace, resource.id) else ():
                     if owner != app.ref and len(requested) < _PEERS and not fleet.by_ref[owner].deleting:
-                        peer = ResourceId(group, kind, key.namespace, key.name, "", key.cluster)
-                        requested.add(Want("peer", peer, app=owner))
+                        requested.add(Want("peer", key.id, app=owner))
     yield from sorted(requested, key=repr)
 
 

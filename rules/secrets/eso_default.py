@@ -39,7 +39,7 @@ from argolint import (
 from argolint.application.applied import git_moved
 from argolint.edits import annotation_option, application_place, ignore_entries
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
-from argolint.values import common_pointer, index_of, join_pointer, parse_version, split_pointer
+from argolint.values import common_pointer, index_of, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
@@ -152,7 +152,7 @@ def _server_side_fix(app: App) -> Fix:
 def _ignore_fix(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change]) -> Fix:
     paths = sorted({"." + ".".join(_jq_steps(c.pointer)) for c in changes})
     entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
-    is_old = parse_version(fleet.version) is not None and not fleet.at_least(2, 3)
+    is_old = fleet.is_older(2, 3)
     return Fix(
         "Ignore these fields",
         "application",

@@ -25,6 +25,7 @@ from argolint.relations.operator_version import version_of
 from argolint.values import dig
 from argolint.values.knowledge import load
 
+from ..shared.peers import peer_want
 from . import _external_secret as es
 
 
@@ -47,7 +48,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         for kind, name, _ in es.generator_refs(found.manifest):
             wanted = _cluster_generator_id(app, name)
             if kind == "ClusterGenerator" and app.resource(wanted.key) is None:
-                yield from (Want("peer", wanted, app=owner) for owner in fleet.owners(wanted.key)[:1])
+                yield from peer_want(fleet, wanted)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -82,8 +83,8 @@ def _generator_kind(app: App, fleet: Fleet, kind: str, name: str) -> str:
         return kind
     wanted = _cluster_generator_id(app, name)
     found = app.resource(wanted.key)
-    for owner in fleet.owners(wanted.key)[:1]:
-        found = found or app.evidence.get(Want("peer", wanted, app=owner))
+    for want in peer_want(fleet, wanted):
+        found = found or app.evidence.get(want)
     return str(dig(found.any if found else None, "spec", "kind") or "")
 
 

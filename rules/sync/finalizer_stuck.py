@@ -49,7 +49,6 @@ from argolint.values import (
     items,
     maps,
     parse_time,
-    parse_version,
     sh,
     text_at,
 )
@@ -260,9 +259,7 @@ _DULL = ((2, 10), (2, 12))
 def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
     """A PostDelete hook that is there, and whose kind has no health in Argo CD, if its release stops at that."""
     first, mended = _DULL
-    if not first <= (parse_version(fleet.version) or ())[:2] < mended:
-        return None
-    if not _only_last(_finalizers(app.raw)):
+    if not fleet.at_least(*first) or fleet.at_least(*mended) or not _only_last(_finalizers(app.raw)):
         return None
     found = (app.as_read(r) for r in app.resources if r.uid and r.hook and not r.health.status)
     hooks = (r for r in found if _is_last(annotations_of(r.live)))
