@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.edits import RESPECT, annotation_option, application_place, live_patch, removals, sync_option
+from argolint.edits import (
+    RESPECT,
+    annotation_option,
+    application_patch,
+    application_place,
+    live_patch,
+    removals,
+    sync_option,
+)
 from argolint.values import get, index_of, join_pointer, leaves, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values.memo import by_identity
@@ -207,12 +215,8 @@ def _compare_option_fix(app: App, option: str, title: str, caveat: str = "") -> 
 
 def respect_fix(app: App) -> Fix:
     """The sync option that keeps syncs from overwriting ignored fields."""
-    return Fix(
-        f"Add the sync option {RESPECT}",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, RESPECT)),
-        "syncs then keep every ignored field",
+    return application_patch(
+        app, f"Add the sync option {RESPECT}", sync_option(app, RESPECT), "syncs then keep every ignored field"
     )
 
 

@@ -50,7 +50,7 @@ from argolint.comparison import (
     syncs_server_side,
     writer,
 )
-from argolint.edits import annotation_option, application_place, patch_command
+from argolint.edits import annotation_option, application_patch, application_place, live_command, patch_command
 from argolint.redaction import show
 from argolint.values import below, enumerated, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS
@@ -127,11 +127,10 @@ def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -
 def _not_live_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
     patch = patch_command(resource.id, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}])
-    reset = Fix(
+    reset = live_command(
+        resource.id,
         "Reset the managedFields of the object, then sync",
-        "live",
-        str(resource.id),
-        Edit("command", f"{patch}\nargocd app sync {sh(app.ref)}"),
+        f"{patch}\nargocd app sync {sh(app.ref)}",
         "other writers own their fields again when they write them next",
     )
     return finding(
@@ -151,7 +150,7 @@ def _own_comparison_fix(app: App) -> Fix | None:
     if not operations:
         return None
     title = "Let Argo CD compare by itself: ServerSideDiff=false"
-    return Fix(title, "application", application_place(app), Edit("json-patch", operations))
+    return application_patch(app, title, operations)
 
 
 def _is_repeated_port(resource: Resource, change: Change) -> bool:
@@ -284,11 +283,10 @@ def _removal_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | No
             "syncs are client-side, so a server-side apply, even as a dry run, owns none of these fields",
         ),
         fixes=(
-            Fix(
+            live_command(
+                app.ref,
                 "Sync the application by hand",
-                "live",
-                str(app.ref),
-                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                f"argocd app sync {sh(app.ref)}",
                 "the next removal needs one too",
             ),
             Fix(
@@ -328,11 +326,10 @@ def _hidden_commit_finding(app: App, fleet: Fleet, resource: Resource) -> Findin
             "before 3.4.6, fields that the CRD does not describe count as a webhook's (argo-cd 28818)",
         ),
         fixes=(
-            Fix(
+            live_command(
+                app.ref,
                 "Sync the application by hand",
-                "live",
-                str(app.ref),
-                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                f"argocd app sync {sh(app.ref)}",
                 "the next commit needs one too",
             ),
             *filter(None, (webhook_diff_fix(app),)),

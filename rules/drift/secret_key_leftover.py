@@ -15,10 +15,10 @@ Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configurati
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule
 from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import writers
-from argolint.edits import live_patch
+from argolint.edits import live_patch, manifest_text
 from argolint.values import dig, join_pointer
 from argolint.values.kubernetes import data_keys
 
@@ -46,11 +46,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         [{"op": "remove", "path": pointer}],
                         "check first that nothing reads it",
                     ),
-                    Fix(
+                    manifest_text(
+                        resource.id,
                         "Write data instead of stringData",
-                        "manifest",
-                        str(resource.id),
-                        Edit("text", "move the entries of stringData to data, base64-encoded"),
+                        "move the entries of stringData to data, base64-encoded",
                         "does not delete the key that is there already",
                     ),
                 ),

@@ -34,7 +34,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, set_field
+from argolint.edits import manifest_patch, manifest_yaml, set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import annotations_of, dig, items
@@ -109,12 +109,11 @@ def _class_fixes(ingress: Resource, known: list[str], served: list[str]) -> Iter
         )
         return
     shown = ", ".join(served or known)
-    yield Fix(
+    yield manifest_yaml(
+        ingress.id,
         "Set ingressClassName to a class that the cluster has" + (f" ({shown})" if shown else ""),
-        "manifest",
-        str(ingress.id),
-        Edit("yaml", "spec:\n  ingressClassName: <name from: kubectl get ingressclass>"),
-        caveat="or make one the default (annotation ingressclass.kubernetes.io/is-default-class), which serves only Ingresses made later",
+        "spec:\n  ingressClassName: <name from: kubectl get ingressclass>",
+        "or make one the default (annotation ingressclass.kubernetes.io/is-default-class), which serves only Ingresses made later",
     )
 
 

@@ -36,7 +36,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch, set_fields
+from argolint.edits import manifest_patch, manifest_text, set_fields
 from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
@@ -148,7 +148,7 @@ def _fixes(resource: Resource, bounds: Sequence[Resource], base: str, found: tup
         yield manifest_patch(resource.id, title, steps, "a container that needs more may be ended or slowed down then")
     elif lacking := [one for one in found if one.says.startswith("failed quota")]:
         text = "".join(f"{base}{one.pointer}: {one.says.removeprefix('failed quota: ')}\n" for one in lacking)
-        yield Fix("Name the amounts that the quota counts", "manifest", str(resource.id), Edit("text", text))
+        yield manifest_text(resource.id, "Name the amounts that the quota counts", text)
     yield _bound_fix([one for one in bounds if one.kind == found[0].by], found[0])
 
 

@@ -24,7 +24,6 @@ from dataclasses import replace
 from argolint import (
     Afterwards,
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -38,7 +37,14 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import Operation, application_place, manifest_patch, set_field, set_fields
+from argolint.edits import (
+    Operation,
+    application_patch,
+    manifest_patch,
+    manifest_text,
+    set_field,
+    set_fields,
+)
 from argolint.values import dig, enumerated, join_pointer, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
@@ -122,11 +128,10 @@ def _finding_of_others(app: App, fleet: Fleet, namespace: Resource) -> Iterator[
             ),
             related=tuple(Related(ref, peer.id, role="dependent") for ref, peer, _ in found[:5]),
             fixes=(
-                Fix(
+                manifest_text(
+                    namespace.id,
                     "Let the pods fit the level first, or leave it as it is",
-                    "manifest",
-                    str(namespace.id),
-                    Edit("text", f"first let the workloads fit {level}, then raise the level\n"),
+                    f"first let the workloads fit {level}, then raise the level\n",
                 ),
             ),
         )
@@ -207,7 +212,7 @@ def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
         return manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
     fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
     where = f"{resource.id}, if its process can do without"
-    return Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
+    return manifest_text(where, "Take out of the pods what the level forbids", f"{fields}\n")
 
 
 def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
@@ -227,9 +232,9 @@ def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
         patch = set_field(
             app.raw, join_pointer("spec", "syncPolicy", "managedNamespaceMetadata", "labels", LEVEL), level
         )
-        return Fix(title, "application", application_place(app), Edit("json-patch", patch), caveat)
+        return application_patch(app, title, patch, caveat)
     text = f"metadata:\n  labels:\n    {LEVEL}: {level}\n"
-    return Fix(title, "manifest", f"Namespace {resource.namespace}", Edit("text", text), caveat)
+    return manifest_text(f"Namespace {resource.namespace}", title, text, caveat)
 
 
 def _caveat(found: tuple[Violation, ...]) -> str:

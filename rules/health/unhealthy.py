@@ -23,7 +23,6 @@ from datetime import datetime, timedelta
 
 from argolint import (
     App,
-    Edit,
     Event,
     Finding,
     Fix,
@@ -42,6 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.comparison import writers
+from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
@@ -368,7 +368,7 @@ def _reason_fixes(
     title = f"Follow the reason that the {resource.kind} gives"
     return (
         *of_reason(resource, reason, pod, job, around),
-        Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
+        live_command(resource.id, title, f"kubectl describe {kubectl_name(resource.id)}"),
     )
 
 
@@ -545,11 +545,10 @@ def _application_finding(app: App) -> Finding:
         confidence="possible",
         evidence=(event,) if event else (),
         fixes=(
-            Fix(
-                "Refresh the application, so that its health is taken again",
-                "live",
+            live_command(
                 f"Application {app.ref}",
-                Edit("command", f"argocd app get {sh(app.ref)} --refresh"),
+                "Refresh the application, so that its health is taken again",
+                f"argocd app get {sh(app.ref)} --refresh",
             ),
         ),
         explains=(Symptom.health(),),

@@ -40,7 +40,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import set_field
+from argolint.edits import live_command, set_field
 from argolint.messages import telling
 from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, mapping, sh
@@ -181,16 +181,10 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
     if unclaimed:
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
         lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in unclaimed]
-        yield Fix(
-            f'Look for an ExternalSecret "{name}" there that it does not own',
-            "live",
+        yield live_command(
             ", ".join(f"namespace {ns}" for ns in unclaimed),
-            Edit(
-                "command",
-                "\n".join(
-                    [*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]
-                ),
-            ),
+            f'Look for an ExternalSecret "{name}" there that it does not own',
+            "\n".join([*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]),
             "none there: a webhook, a quota or a missing right refuses it, which the operator's log names",
         )
     if taken or unclaimed:
@@ -204,13 +198,10 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             effects=("deletes",),
         )
     if len({*taken, *unclaimed}) < len({str(f.get("namespace")) for f in failed}) or not failed:
-        yield Fix(
+        yield live_command(
+            resource.id,
             "Remove the cause that the reasons name, then retry",
-            "live",
-            str(resource.id),
-            Edit(
-                "command", f"kubectl describe clusterexternalsecrets.external-secrets.io {sh(resource.name)}\n{retry}"
-            ),
+            f"kubectl describe clusterexternalsecrets.external-secrets.io {sh(resource.name)}\n{retry}",
         )
 
 

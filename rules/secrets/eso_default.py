@@ -37,7 +37,7 @@ from argolint import (
     Symptom,
 )
 from argolint.application.applied import git_moved
-from argolint.edits import annotation_option, application_place, ignore_entries
+from argolint.edits import annotation_option, application_patch, application_place, ignore_entries
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import common_pointer, index_of, join_pointer, split_pointer
 from argolint.values.knowledge import load
@@ -153,11 +153,10 @@ def _ignore_fix(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Ch
     paths = sorted({"." + ".".join(_jq_steps(c.pointer)) for c in changes})
     entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
     is_old = fleet.is_older(2, 3)
-    return Fix(
+    return application_patch(
+        app,
         "Ignore these fields",
-        "application",
-        application_place(app),
-        Edit("json-patch", ignore_entries(app, entry)),
+        ignore_entries(app, entry),
         "" if is_old else "do not combine with RespectIgnoreDifferences: it breaks on list paths",
     )
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
-from argolint.edits import application_place, manifest_patch, sync_option
+from argolint.edits import application_patch, live_command, manifest_patch, sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
@@ -91,12 +91,11 @@ def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
 
 def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
     if by_server := sync_option(app, _SERVER_SIDE):
-        yield Fix(
+        yield application_patch(
+            app,
             "Apply on the server's side",
-            "application",
-            application_place(app),
-            Edit("json-patch", by_server),
-            caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
+            by_server,
+            "then sync by hand: Argo CD does not try the failed revision again by itself",
         )
     elif first is not None:
         yield from _other_release_fixes(first) if _has_short_annotations(first) else _leftover_fixes(app, first)
@@ -136,15 +135,11 @@ def _leftover_fixes(app: App, first: Resource) -> Iterator[Fix]:
     """Fixes for an annotation that exists already, from earlier applies or in Git: server-side apply writes none."""
     kind = f"{first.kind.lower()}.{first.group}" if first.group else first.kind.lower()
     where = f"-n {sh(first.namespace)} " if first.namespace else ""
-    yield Fix(
+    yield live_command(
+        first.id,
         "Remove the annotation that client-side apply has left on the live object, then sync",
-        "live",
-        str(first.id),
-        Edit(
-            "command",
-            f"kubectl {where}annotate {sh(kind)} {sh(first.name)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
-        ),
-        caveat="where the manifest's own annotations are that long, move what they hold",
+        f"kubectl {where}annotate {sh(kind)} {sh(first.name)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
+        "where the manifest's own annotations are that long, move what they hold",
     )
 
 

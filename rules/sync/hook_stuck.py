@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from argolint import (
     App,
     Awaited,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -39,6 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import live_command
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
@@ -410,11 +410,10 @@ def _cause_fixes(
             }
             yield from advice(__package__, "hook-stuck/no-status", facts, id_)
             return
-        yield Fix(
+        yield live_command(
+            id_,
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
-            "live",
-            str(id_),
-            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
+            f"kubectl {where}describe {sh(kind)} {sh(id_.name)}",
         )
 
 
@@ -440,13 +439,7 @@ def _failed_peer(app: App) -> Failed | None:
 
 
 def _terminate_fix(app: App, title: str) -> Fix:
-    return Fix(
-        title,
-        "live",
-        f"Application {app.ref}",
-        Edit("command", sync_again_command(app)),
-        caveat="what was applied so far stays",
-    )
+    return live_command(f"Application {app.ref}", title, sync_again_command(app), "what was applied so far stays")
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

@@ -35,7 +35,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import get, items, joined, parse_version
@@ -243,12 +243,11 @@ def _fixes(
             Edit("text", f"The manifests follow the upgrade: cluster {app.cluster} does not serve {wanted} before it."),
         )
     else:
-        yield Fix(
+        yield manifest_text(
+            first.id,
             "Remove the object: nothing replaces this API",
-            "manifest",
-            str(first.id),
-            Edit("text", f"delete {first.id} from Git"),
-            caveat="what it did must be done by other means",
+            f"delete {first.id} from Git",
+            "what it did must be done by other means",
         )
 
 
