@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.model.fingerprint import Identity
 from argolint.sources.files import read_text
 from argolint.values.decoding import converted
@@ -81,13 +81,8 @@ def baseline_text(baseline: Baseline) -> str:
 
 def read_baseline(file: Path) -> Baseline:
     """A baseline file; UsageError if it is invalid, or has a newer schema."""
-    try:
+    with readable(f"the baseline {file}", "write one with `argolint baseline -o FILE`"):
         text = read_text(file, MAX_BASELINE_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(
-            f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
-        ) from None
     return parse_baseline(text, file)
 
 
