@@ -399,6 +399,10 @@ class Finding:
     key: str = ""
     suppressed: Mapping[str, str] | None = None
 
+    def edits(self, fix: Fix) -> ResourceId | None:
+        """The object that the fix changes: the finding's own, unless it names another one."""
+        return fix.resource or self.at.resource
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -20,7 +20,7 @@ _NOT_HIS = frozenset({"TargetNotFound", "NoMatchingParent"})
 def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
     """A controller accepts the object; the bad entry belongs to a former parent or another controller."""
     app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ is not None else None
+    resource = app.held(id_)
     if id_ is None or resource is None or resource.live is None:
         return
     for part, owner in _PARTS.items():

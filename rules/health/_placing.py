@@ -52,7 +52,7 @@ def _has_unscheduled_template(resource: Resource) -> bool:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The effects of the edit on the workload's pods, by the rules of quota and scheduler."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.live is None or fix.target != "manifest":
         return None
     if finding.cause == "quota":

@@ -198,7 +198,7 @@ def _fixes(workload: Resource, found: _Shared) -> Iterator[Fix]:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """Whether the pods still share a volume that they may not."""
-    workload = after.resource(finding.at.resource.key) if finding.at.resource else None
+    workload = after.held(finding.at.resource)
     if workload is None or workload.desired is None:
         return None
     left = _shared(after, fleet, workload, workload.desired)

@@ -163,7 +163,7 @@ def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """What the range and the quota say of the pods after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or not resource.desired:
         return None
     left = _refused(resource.desired, tuple(bounding(after, fleet, resource.namespace)), live=False)

@@ -245,7 +245,7 @@ def _caveat(found: tuple[Violation, ...]) -> str:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """What the level says of the pods after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.live is None or not resource.desired:
         return None
     spec = pod_spec(resource.desired)[1]

@@ -168,7 +168,7 @@ def _fixes(app: App, resource: Resource, claim: _Claim, other: Resource) -> Iter
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """Whether another one still has the Secret after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.desired is None:
         return None
     left = [claim for claim in _claims(resource.desired) if _other(after, fleet, resource, claim) is not None]

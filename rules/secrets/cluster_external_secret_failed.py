@@ -207,7 +207,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The operator's result once the conflicting ExternalSecret is gone: it creates its own, as in other namespaces."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if fix.edit != GONE or fix.resource is None or resource is None or not resource.live:
         return None
     namespace = fix.resource.namespace

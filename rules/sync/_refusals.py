@@ -16,7 +16,7 @@ from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
-from ._failures import Failed, failures, refusal_match, resource_of
+from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
@@ -66,7 +66,7 @@ def _subject_operations(app: App, manifest: Object | None, message: str) -> list
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     return resource.as_compared if resource else None
 
 
@@ -115,7 +115,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
 
 def _recovered(app: App, failed: Failed) -> bool:
     """Whether the sync failed by the object's health alone, and the object is healthy by now."""
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
     return turned and resource is not None and resource.health.status == "Healthy"
 

@@ -198,7 +198,7 @@ def _late_finding(app: App, group: str, kind: str, refused: list[Failed]) -> Fin
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed]) -> Finding:
     first = refused[0]
-    resource = app.resource(first.id.key) if first.id else None
+    resource = app.held(first.id)
     own = resource is not None and resource.desired is not None and builtin(resource.desired)
     what = (
         (f"{kind} of {first.id.api_version}" if own and first.id else f"{kind} ({group})" if group else kind)
@@ -286,7 +286,7 @@ def _fixes(
     app: App, fleet: Fleet, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]
 ) -> Iterator[Fix]:
     """The object's own fixes where no CRD helps it, else who brings the CRD."""
-    resource = app.resource(id_.key) if id_ else None
+    resource = app.held(id_)
     owner = min((str(d.app) for d in definitions if d.app != app.ref), default="")
     own = () if owner else tuple(_object_fixes(app, fleet, group, kind, resource))
     if own:

@@ -272,8 +272,8 @@ def _best_version(served: tuple[str, ...]) -> str:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The API server's answer, if the fix uses a version that it serves; the proof checks fields of built-in kinds."""
-    id_ = fix.resource or finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    id_ = finding.edits(fix)
+    resource = after.held(id_)
     if fix.target != "manifest" or resource is None or not resource.desired:
         return None
     group, version = api_of(resource.desired)
