@@ -10,6 +10,7 @@ from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import dig, maps, text_at
+from argolint.values.kubernetes import kubectl_kind
 
 _PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
 """Lists of a status with per-owner entries, and the field that names the owner (Gateway API)."""
@@ -46,7 +47,7 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
         )
         facts = {
             "object": str(id_),
-            "kind": f"{id_.kind.lower()}.{id_.group}",
+            "kind": kubectl_kind(id_),
             "name": id_.name,
             "namespace": id_.namespace,
             "left": left,

@@ -12,7 +12,7 @@ from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
 from argolint.values import annotations_of, dig, enumerated, maps, sh
-from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
+from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
@@ -150,7 +150,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "writes_status": bool(id_ and dig(_manifest(app, failed), "status")),
         "own_name": id_.name if id_ else app.ref.name,
         "own_namespace": id_.namespace if id_ else app.ref.namespace,
-        "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
+        "kind": kubectl_kind(id_) if id_ else "",
         "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
         "webhook": silent[1] or silent[2] if silent else "",
         "service": service[1],

@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, mapping, sh, text_at
+from argolint.values import age_text, items, mapping, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -399,13 +399,11 @@ def _cause_fixes(
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
             yield from advice(__package__, "hook-stuck/own-check", facts)
-        kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-        where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
         if trouble is None and (maker := _made_in_silence(app, node)):
             facts = {
                 "hook": str(id_),
                 "made": maker,
-                "command": Shell(f"{where}get {sh(kind)} {sh(id_.name)}"),
+                "command": Shell(f"get {kubectl_name(id_)}"),
                 "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
             }
             yield from advice(__package__, "hook-stuck/no-status", facts, id_)
@@ -413,7 +411,7 @@ def _cause_fixes(
         yield live_command(
             id_,
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
-            f"kubectl {where}describe {sh(kind)} {sh(id_.name)}",
+            f"kubectl describe {kubectl_name(id_)}",
         )
 
 
