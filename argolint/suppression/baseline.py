@@ -36,7 +36,7 @@ class Baseline(msgspec.Struct, frozen=True):
     file: str = ""
 
     def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
-        """The accepted findings of these servers by server and fingerprint, without the server in a run of one; all if no server is given."""
+        """The accepted findings of these servers, by server and fingerprint. A run of one Argo CD has no name for it: the server is empty then."""
         if any(servers.values()):
             found = ((a.server or self.server, a) for a in self.findings)
             return {(url, a.fingerprint): a for url, a in found if url in servers}

@@ -202,7 +202,7 @@ _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
 def _refused_fields(message: str) -> tuple[str, ...]:
-    """The fields that the message calls immutable, without a whole spec."""
+    """The fields that the message calls immutable; a whole spec is none."""
     return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
