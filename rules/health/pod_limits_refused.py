@@ -79,20 +79,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding_of_others(app: App, fleet: Fleet, namespace: str, bounds: Sequence[Resource]) -> Iterator[Finding]:
     """A finding for the workloads of other applications that the application's ranges and quotas will refuse."""
-    refused = [
-        (peer, found[0])
+    found = (
+        (peer.id, refusals[0])
         for _, peer in peers(app, fleet, *(kind for _, kind in _WORKLOADS))
-        if peer.namespace == namespace and (found := _coming(peer, bounds))
-    ]
-    for resource, refusal in sorted(refused, key=lambda pair: pair[0].id)[:1]:
+        if peer.namespace == namespace and (refusals := _coming(peer, bounds))
+    )
+    refused = sorted(found, key=lambda pair: pair[0])
+    if refused:
+        (id_, refusal), *others = refused
         bound = next(r for r in bounds if r.kind == refusal.by and app.resource(r.key) is not None)
-        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        more = f" and {len(others)} more" if others else ""
         yield Finding(
-            message=f"{bound.id} will refuse new pods of {resource.id}{more}: {excerpt(refusal.says, 90)}.",
+            message=f"{bound.id} will refuse new pods of {id_}{more}: {excerpt(refusal.says, 90)}.",
             at=Location(app.ref, bound.id),
             cause=_cause(refusal),
             confidence="likely",
-            evidence=tuple(f"{one.id}: {excerpt(why.says, 200)}" for one, why in refused[:8]),
+            evidence=tuple(f"{one}: {excerpt(why.says, 200)}" for one, why in refused[:8]),
             fixes=(_bound_fix([bound], refusal),),
         )
 
