@@ -237,8 +237,12 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
     elif may_come_early:
         yield brings
     else:
-        yield replace(brings, caveat=f"what {later.id} needs itself has to come as early", safe=False)
-        yield from (replace(put, caveat=f"what needs {waiting.id} has to come as late", safe=False) for put in puts)
+        early_too, late_too = (
+            f"what {later.id} needs itself has to come as early",
+            f"what needs {waiting.id} has to come as late",
+        )
+        for fix, caveat in ((brings, early_too), *((put, late_too) for put in puts)):
+            yield replace(fix, caveat=caveat, safe=False)
 
 
 def _wave_fix(member: Member, wave: int, title: str) -> Fix:
