@@ -92,6 +92,11 @@ def manifest_yaml(where: object, title: str, content: str, caveat: str = "") -> 
     return Fix(title, "manifest", str(where), Edit("yaml", content), caveat)
 
 
+def argocd_cm(title: str, content: str, caveat: str = "") -> Fix:
+    """A fix that shows the lines to write into Argo CD's own ConfigMap."""
+    return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("yaml", content), caveat)
+
+
 def live_command(where: object, title: str, command: str, caveat: str = "") -> Fix:
     """A fix by commands; nothing replays them."""
     return Fix(title, "live", str(where), Edit("command", command), caveat)

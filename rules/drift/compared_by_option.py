@@ -50,7 +50,14 @@ from argolint.comparison import (
     syncs_server_side,
     writer,
 )
-from argolint.edits import annotation_option, application_patch, application_place, live_command, patch_command
+from argolint.edits import (
+    annotation_option,
+    application_patch,
+    application_place,
+    argocd_cm,
+    live_command,
+    patch_command,
+)
 from argolint.redaction import show
 from argolint.values import below, enumerated, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS
@@ -254,11 +261,9 @@ _UNOWNED = "no field manager owns it: so it is with what a webhook sets in a ser
 
 
 def _ignored_status_fix() -> Fix:
-    return Fix(
+    return argocd_cm(
         "Ignore the status of all objects, as Argo CD 3.0 and later do by default",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", "resource.compareoptions: |\n  ignoreResourceStatusField: all\n"),
+        "resource.compareoptions: |\n  ignoreResourceStatusField: all\n",
         "holds for every application of this Argo CD; entries of other options there stay",
     )
 

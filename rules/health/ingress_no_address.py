@@ -34,7 +34,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, manifest_yaml, set_field
+from argolint.edits import argocd_cm, manifest_patch, manifest_yaml, set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import annotations_of, dig, items
@@ -165,15 +165,10 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
         ingress.id.cluster,
         Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),
     )
-    yield Fix(
+    yield argocd_cm(
         "Or judge Ingresses healthy without an address",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
-        ),
-        caveat="an Ingress that no one serves then counts as healthy, in every application",
+        'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
+        "an Ingress that no one serves then counts as healthy, in every application",
     )
 
 

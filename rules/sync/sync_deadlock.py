@@ -249,8 +249,7 @@ def _wave_fix(member: Member, wave: int, title: str) -> Fix:
     if member.resource is None or member.resource.desired is None:
         content = f'metadata:\n  annotations:\n    {SYNC_WAVE}: "{wave}"'
         return Fix(title, "manifest", str(member.id), Edit("yaml", content), resource=member.id)
-    edit = Edit("json-patch", annotate(member.manifest, {SYNC_WAVE: str(wave)}))
-    return Fix(title, "manifest", str(member.id), edit, resource=member.id, safe=True)
+    return manifest_patch(member.id, title, annotate(member.manifest, {SYNC_WAVE: str(wave)}), safe=True)
 
 
 def _paused_finding(app: App, one: Halted) -> Finding:
