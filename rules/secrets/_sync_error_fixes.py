@@ -11,6 +11,7 @@ from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, enumerated, items, sh
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 from . import _stores as stores
 from ._provider import credentials_without_namespace, namespaces_fix
@@ -215,13 +216,7 @@ def _stale_status_fixes(resource: Resource, version: OperatorVersion) -> Iterato
         have = f"the operator is {version}" if version.known or version.below else "its version is unknown"
         caveat = f"{have}; the API versions v1alpha1 and v1beta1 end on the way: move the manifests to external-secrets.io/v1"
         text = "Up to v0.10.7 a second reconcile on a stale cache fails, and Ready stays False until refreshTime + refreshInterval; since v0.11.0 a conflict is requeued silently."
-        yield Fix(
-            "Upgrade External Secrets to v0.11.0 or later",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", text),
-            caveat,
-        )
+        yield external_secrets_upgrade("v0.11.0 or later", text, caveat)
         if es.refresh_interval(resource.live).total_seconds() > 60:
             yield field_fix(
                 resource,

@@ -46,6 +46,7 @@ from argolint.relations.operator_version import OperatorVersion, possible, versi
 from argolint.values import dig, items, mapping, sh
 from argolint.values.knowledge import load
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error_texts import cleaned_text
@@ -126,12 +127,8 @@ def _operator_bug(failed: list[Json], version: OperatorVersion) -> Object | None
 
 
 def _upgrade_fix(bug: Object) -> Fix:
-    return Fix(
-        f"Upgrade External Secrets to {bug['fix']} or later",
-        "operator",
-        "values of the External Secrets chart",
-        Edit("text", f"external-secrets issue {bug['issue']}: delete no ExternalSecret for it."),
-    )
+    text = f"external-secrets issue {bug['issue']}: delete no ExternalSecret for it."
+    return external_secrets_upgrade(f"{bug['fix']} or later", text)
 
 
 def _foreign_owners(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:

@@ -43,6 +43,7 @@ from argolint.values import common_pointer, index_of, join_pointer, split_pointe
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 
 
@@ -115,15 +116,8 @@ def _upgrade_fixes(entries: Sequence[Object], have: OperatorVersion) -> tuple[Fi
     text = f"From {version} on the CRDs write these defaults no longer."
     if have.at_least("v0.17.0") is not True:
         text += " On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
-    return (
-        Fix(
-            f"Upgrade External Secrets to {version} or later",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", text),
-            "several minor versions may lie between: read their release notes",
-        ),
-    )
+    caveat = "several minor versions may lie between: read their release notes"
+    return (external_secrets_upgrade(f"{version} or later", text, caveat),)
 
 
 def _write_fix(resource: Resource, changes: Sequence[Change]) -> Fix:
