@@ -25,6 +25,7 @@ from tests.conftest import recording
 
 RULES = tuple(ChosenRule(rule, rule.default_options) for rule in load_rules().values())
 STYLE = Style(width=200)
+FIXTURES = Path(__file__).parent / "rules"
 WAVE = "argocd.argoproj.io/sync-wave"
 
 DEPLOYMENT: dict[str, Any] = {
@@ -236,7 +237,7 @@ def test_the_command_refuses_an_unknown_application(tmp_path: Path) -> None:
 
 def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     """Phases and waves with what they apply, and what each waits for; without a wait there is no such section."""
-    path = Path(__file__).parent / "rules" / "sync-deadlock" / "bad-early-hook.yaml"
+    path = FIXTURES / "sync-deadlock" / "bad-early-hook.yaml"
     t = testing.FixtureTransport(testing.load_fixture(path).data)
     fleet, _ = read_fleet(t)
     plan = Plan(RULES, workers=1, manifests=True)
@@ -256,6 +257,16 @@ def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     quiet = {"apps": [{**DATA["apps"][0], "status": {}}]}
     fleet, _ = read_fleet(testing.FixtureTransport(quiet))
     assert why.explain(fleet.apps[0], fleet, (), why.Target()).steps == ()
+
+
+@pytest.mark.parametrize(("fixture", "first"), [("bad-early-hook", False), ("bad-operators", True)])
+def test_the_order_says_of_a_wait_whether_only_a_first_sync_meets_it(fixture: str, first: bool) -> None:
+    t = testing.FixtureTransport(testing.load_fixture(FIXTURES / "sync-deadlock" / f"{fixture}.yaml").data)
+    fleet, _ = read_fleet(t)
+    read, _ = read_application(t, fleet.apps[0], fleet, Plan(RULES, workers=1, manifests=True), states=True)
+    waits = [text for step in why.explain(read, fleet, (), why.Target()).steps for text in step.waits]
+    assert waits
+    assert all(text.endswith(", at the first sync of a new cluster") is first for text in waits)
 
 
 def test_the_order_says_where_the_sync_that_runs_is() -> None:

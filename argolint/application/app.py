@@ -264,6 +264,10 @@ class App:
         """The managed object of that identity."""
         return self.resources.find(key) if isinstance(self.resources, Listed) else self._by_key.get(key)
 
+    def held(self, id_: ResourceId | None) -> Resource | None:
+        """The managed object that a finding or a message names; None without a name."""
+        return self.resource(id_.key) if id_ is not None else None
+
     def find(self, group: str, kind: str, namespace: str, name: str) -> Resource | None:
         """A managed object of this application on its own cluster."""
         return self.resource(ResourceKey(self.cluster, group, kind, namespace, name))

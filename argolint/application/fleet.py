@@ -210,6 +210,10 @@ class Fleet:
         """False if the server's version is older or unknown."""
         return (parse_version(self.version) or ()) >= (major, minor)
 
+    def is_older(self, major: int, minor: int) -> bool:
+        """True if the server's version is known and before this one: an unknown one counts as the newest."""
+        return bool(parse_version(self.version)) and not self.at_least(major, minor)
+
     @cached_property
     def _cluster_by_name(self) -> Mapping[str, str]:
         return {text_at(cluster, "name"): server for server, cluster in self.clusters.items()}

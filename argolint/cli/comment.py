@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from argolint.errors import PROXY_ADDRESS, ArgolintError, UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.redaction import HIDDEN
 from argolint.reports.formats.markdown import MARKER
 from argolint.sources.files import read_text
@@ -51,11 +51,8 @@ def command(file: Path) -> int:
 
     Reads the job's own environment: GITHUB_TOKEN with `pull-requests: write`, or GITLAB_TOKEN with scope `api`.
     """
-    try:
+    with readable(file, f"write it with `argolint gate -o markdown={file}`"):
         body = read_text(file, _MAX_BODY_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read {file}: {reason}", f"write it with `argolint gate -o markdown={file}`") from None
     if not body.startswith(MARKER):
         raise UsageError(f"{file} is no Markdown report", f"write it with `argolint gate -o markdown={file}`")
     thread = _thread(os.environ)

@@ -13,8 +13,7 @@ from argolint.cli.given import CommandOptions
 from argolint.cli.options import Sectioned, fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.engine import pipeline
-from argolint.errors import UsageError
-from argolint.host.folder import FileError, named_bytes
+from argolint.host.folder import named_bytes, readable
 from argolint.reports.document import MAX_BYTES
 
 
@@ -28,13 +27,8 @@ def command(shards: tuple[Path, ...], **options: Any) -> int:
     opts = CommandOptions(**options)
     parts = []
     for shard in shards:
-        try:
+        with readable(shard, "write it with `argolint check --shard I/N -o json=FILE`"):
             parts.append((str(shard), pipeline.from_json(named_bytes(shard, MAX_BYTES), str(shard))))
-        except (OSError, FileError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.message
-            raise UsageError(
-                f"cannot read {shard}: {reason}", "write it with `argolint check --shard I/N -o json=FILE`"
-            ) from None
     part = pipeline.merge(parts)
     run = prepare(opts)
     if any(getattr(opts, name) for name in ("select", "ignore", "min_severity")):

@@ -33,7 +33,7 @@ from argolint.engine.servers import Source
 from argolint.errors import AuthError, UsageError
 from argolint.host import threads
 from argolint.host.addresses import is_loopback
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.host.plain_text import plain
 from argolint.reports import assemble, document
 from argolint.sources.files import read_text
@@ -253,11 +253,8 @@ def _token(file: Path | None, variable: str, option: str) -> str:
     """The token that clients must send, from a file or an environment variable; never from the command line, which every process can read."""
     if file is None:
         return os.environ.get(variable, "").strip()
-    try:
+    with readable(f"the token in {file}", f"name another with {option}"):
         token = read_text(file, _MAX_TOKEN_BYTES).strip()
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the token in {file}: {reason}", f"name another with {option}") from None
     if not token:
         raise UsageError(f"{file} holds no token", "write one into it, for example of `openssl rand -hex 32`")
     return token

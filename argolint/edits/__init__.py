@@ -77,6 +77,38 @@ def patch_command(id_: ResourceId, operations: Sequence[Json]) -> str:
     return f"kubectl patch {kubectl_name(id_)} --type=json -p {sh(patch)}"
 
 
+def application_patch(app: App, title: str, operations: list[Operation], caveat: str = "") -> Fix:
+    """A fix that edits the Application, or the template that it comes from."""
+    return Fix(title, "application", application_place(app), Edit("json-patch", operations), caveat)
+
+
+def manifest_text(where: object, title: str, text: str, caveat: str = "") -> Fix:
+    """A fix of a manifest in words."""
+    return Fix(title, "manifest", str(where), Edit("text", text), caveat)
+
+
+def manifest_yaml(where: object, title: str, content: str, caveat: str = "") -> Fix:
+    """A fix that shows the lines to write into a manifest."""
+    return Fix(title, "manifest", str(where), Edit("yaml", content), caveat)
+
+
+def argocd_cm(title: str, content: str, caveat: str = "") -> Fix:
+    """A fix that shows the lines to write into Argo CD's own ConfigMap."""
+    return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("yaml", content), caveat)
+
+
+def live_command(where: object, title: str, command: str, caveat: str = "") -> Fix:
+    """A fix by commands; nothing replays them."""
+    return Fix(title, "live", str(where), Edit("command", command), caveat)
+
+
+def live_patch(id_: ResourceId, title: str, operations: list[Operation], caveat: str = "", *, then: str = "") -> Fix:
+    """A fix that patches the live object, which a replay plays; `then` is a command that follows the patch."""
+    command = "\n".join(filter(None, (patch_command(id_, operations), then)))
+    plays = Edit("json-patch", operations)
+    return Fix(title, "live", str(id_), Edit("command", command), caveat, resource=id_, plays=plays)
+
+
 def manifest_patch(
     id_: ResourceId, title: str, operations: list[Operation], caveat: str = "", *, safe: bool = False
 ) -> Fix:

@@ -15,7 +15,7 @@ import msgspec
 from argolint import DOCS
 from argolint.application.rule import Rule
 from argolint.errors import UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.sources.files import read_text
 from argolint.suppression.entries import Entry, Ignore
 from argolint.values import strict_yaml
@@ -130,11 +130,8 @@ def load(file: Path | None) -> Loaded:
     path = file or find()
     if path is None:
         return Loaded(Config())
-    try:
+    with readable(f"the configuration {path}", "name another with --config-file"):
         text = read_text(path, strict_yaml.MAX_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the configuration {path}: {reason}", "name another with --config-file") from None
     return parse(text, path)
 
 

@@ -29,7 +29,7 @@ class Guard:
         app = self._app
 
         def edited(finding: Finding, fix: Fix) -> Iterable[Object]:
-            target = fix.resource or finding.at.resource
+            target = finding.edits(fix)
             resource = app.resource(target.key) if target and fix.target != "application" else None
             return (app.raw,) if fix.target == "application" else _read_states(resource) if resource else ()
 

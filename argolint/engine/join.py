@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from argolint.engine.causes import with_causes
 from argolint.engine.guard import crash_failure
@@ -40,13 +39,12 @@ def join(results: Iterable[AppResult], rules: Sequence[ChosenRule]) -> Outcome:
         known = NOTHING_KNOWN
         try:
             with charged("join", rule_id):
-                joined = chosen.rule.join or _no_findings
-                for joined_finding in joined(key, facts, chosen.options):
+                for joined_finding in _joined(chosen, key, facts):
                     stamped = stamp(joined_finding, chosen, None, key)
                     if refs & apps_of(stamped):
                         known = known if known is not NOTHING_KNOWN else _secrets_of_facts(facts)
                         of = tuple(sorted({versions.get(fact.app, "") for fact in facts}))
-                        again = partial(_joined_again, chosen, key)
+                        again = partial(_joined, chosen, key)
                         fixes = (verify_together(fix, stamped, facts, again, edits, of) for fix in stamped.fixes)
                         findings.append(guarded(replace(stamped, fixes=needs.ordered_fixes(fixes)), known))
         except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
@@ -69,14 +67,10 @@ def join(results: Iterable[AppResult], rules: Sequence[ChosenRule]) -> Outcome:
     )
 
 
-def _joined_again(chosen: ChosenRule, key: str, facts: Sequence[Fact]) -> Iterable[Finding]:
-    return (chosen.rule.join or _no_findings)(key, facts, chosen.options)
+def _joined(chosen: ChosenRule, key: str, facts: Sequence[Fact]) -> Iterable[Finding]:
+    return chosen.rule.join(key, facts, chosen.options) if chosen.rule.join else ()
 
 
 def _secrets_of_facts(facts: Iterable[Fact]) -> Known:
     """The secrets of the manifests in facts. Keys of the facts themselves are the rule's words: one may be called `secret`."""
     return Known(secret for fact in facts for value in fact.data.values() for secret in secrets_of(value))
-
-
-def _no_findings(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:
-    return ()

@@ -118,7 +118,7 @@ def _collected(chosen: ChosenRule, app: App, fleet: Fleet) -> Iterable[Fact]:
 
 def _examination_cost(finding: Finding, after: App) -> int:
     """The cost of examining an application: its objects, plus the differences of the finding's object if they are many."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     return len(after.resources) + (len(resource.changes) // _FEW if resource else 0)
 
 

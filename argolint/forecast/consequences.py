@@ -9,10 +9,11 @@ from itertools import islice
 from argolint.application.app import App
 from argolint.application.application_sets import owned_applications, set_at
 from argolint.application.resource import Resource
+from argolint.edits import live_command
 from argolint.edits.pruning import cascades
 from argolint.forecast.fate import DeletedObject, DeletionForecast, deletion_finding, keep_fix
 from argolint.forecast.volumes import garbage_collected, volumes
-from argolint.model import AppRef, Edit, Finding, Fix, Related, ResourceId, ResourceKey
+from argolint.model import AppRef, Finding, Fix, Related, ResourceId, ResourceKey
 from argolint.relations.references import references
 from argolint.values import enumerated, items, text_at
 from argolint.values.kubernetes import kubectl_name
@@ -46,16 +47,12 @@ def _contents_findings(deletion: DeletionForecast) -> Iterator[Finding]:
         else:
             continue
         inside = [k for k in keys if k not in deletion.keys]
-        related = tuple(Related(ref, _id(k), "", "dependent") for k in inside for ref in deletion.fleet.owners(k))
+        related = tuple(Related(ref, k.id, "", "dependent") for k in inside for ref in deletion.fleet.owners(k))
         count = f"{len(inside)} objects" if len(inside) > 1 else "1 object"
         applications = enumerated(sorted({str(x.app) for x in related}))
         also = f", among {among} {count} of {applications}" if inside else ""
         message = f"{r.id} of {app.ref} is deleted with {all_of_it}{also}."
         yield deletion_finding(deletion.way, cause, app, r.id, message, related=related, fixes=(keep_fix(r.id),))
-
-
-def _id(key: ResourceKey) -> ResourceId:
-    return ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
 
 
 _OF_KUBERNETES = regex(r"^(foregroundDeletion|orphan|kubernetes\.io/|.*\.kubernetes\.io/|.*\.k8s\.io($|/))")
@@ -83,12 +80,11 @@ def _controller_findings(deletion: DeletionForecast) -> Iterator[Finding]:
 
 
 def _delete_first_fix(id_: ResourceId) -> Fix:
-    return Fix(
+    return live_command(
+        id_,
         "Delete it first, while its controller runs",
-        "live",
-        str(id_),
-        Edit("command", f"kubectl delete {kubectl_name(id_)} --wait\n"),
-        caveat="a sync wave below that of the controller gives Argo CD the same order the other way round: higher waves go first",
+        f"kubectl delete {kubectl_name(id_)} --wait\n",
+        "a sync wave below that of the controller gives Argo CD the same order the other way round: higher waves go first",
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
-from argolint.model import AppRef, Edit, Finding, Fix, Location, ResourceId, ResourceKey, Severity
+from argolint.edits import live_command
+from argolint.model import AppRef, Finding, Fix, Location, ResourceId, ResourceKey, Severity
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 Way = Literal["delete", "prune"]
@@ -77,4 +78,4 @@ def deletion_finding(
 
 def keep_fix(id_: ResourceId) -> Fix:
     command = f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false\n"
-    return Fix("Keep it, if that is not meant", "live", str(id_), Edit("command", command))
+    return live_command(id_, "Keep it, if that is not meant", command)

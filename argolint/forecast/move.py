@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from argolint.application.app import App
 from argolint.application.application_sets import Controller, maker_or_name, preserves
 from argolint.application.fleet import Fleet
+from argolint.edits import manifest_yaml
 from argolint.edits.handover import sync
 from argolint.edits.pruning import cascades
 from argolint.forecast.moves import argocd, cluster, generated, into, rename
@@ -61,15 +62,11 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
         name = text_at(owner, "metadata", "name")
         message = f"ApplicationSet {name} would delete {app.ref} with all of its objects as soon as its element goes."
         id_ = ResourceId("argoproj.io", "ApplicationSet", app.ref.namespace, name, "v1alpha1")
-        keep = Fix(
-            "Let the set keep what its Applications deployed, then ask again",
-            "manifest",
+        keep = manifest_yaml(
             f"ApplicationSet {name}",
-            Edit(
-                "yaml",
-                "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n    applicationsSync: create-only\n",
-            ),
-            caveat="the set takes the finalizer off its Applications then; see that it did before you go on",
+            "Let the set keep what its Applications deployed, then ask again",
+            "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n    applicationsSync: create-only\n",
+            "the set takes the finalizer off its Applications then; see that it did before you go on",
         )
         yield move_finding("set-deletes-objects", app, message, id_, fixes=(keep,))
     parent = parent_of(app, fleet)

@@ -8,9 +8,10 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.application.tracked import tracking_of
+from argolint.edits import live_command, manifest_yaml
 from argolint.edits.pruning import outlives
 from argolint.forecast.fate import Way, deletion_finding
-from argolint.model import Edit, Finding, Fix, Object, Related, ResourceId, Want
+from argolint.model import Finding, Object, Related, ResourceId, Want
 from argolint.relations.references import references
 from argolint.values import annotations_of, comma_list, dig, enumerated, items, maps, sh, text_at
 from argolint.values.kubernetes import HOOK, SYNC_WAVE, pod_spec
@@ -62,12 +63,11 @@ def not_cascading_finding(app: App, live: Sequence[Resource], *, asked: bool) ->
     one = len(live) == 1
     who = f"All {len(live)} live objects" if len(live) > 1 else "The only live object" if live else "What may be live"
     message = f"{who} of {app.ref} {'stays' if one else 'stay'} when it is deleted, {why}, and no application owns {'it' if one else 'them'} then."
-    command = Fix(
-        "Delete the objects too, if that is meant",
-        "live",
+    command = live_command(
         f"application {app.ref}",
-        Edit("command", f"argocd app delete {sh(app.ref.namespace)}/{sh(app.ref.name)} --cascade\n"),
-        caveat="`argocd app delete` sets the finalizer by itself; `argolint forecast delete --cascade foreground` shows what it takes",
+        "Delete the objects too, if that is meant",
+        f"argocd app delete {sh(app.ref.namespace)}/{sh(app.ref.name)} --cascade\n",
+        "`argocd app delete` sets the finalizer by itself; `argolint forecast delete --cascade foreground` shows what it takes",
     )
     related = tuple(Related(app.ref, r.id) for r in live)
     fixes = () if asked else (command,)
@@ -91,7 +91,7 @@ def already_deleting_finding(app: App) -> Finding:
 
 def confirmation_finding(app: App, r: Resource, option: str) -> Finding:
     command = f"argocd app confirm-deletion {sh(app.ref.namespace)}/{sh(app.name)}\n"
-    approve = Fix("Confirm it when the time has come", "live", f"application {app.ref}", Edit("command", command))
+    approve = live_command(f"application {app.ref}", "Confirm it when the time has come", command)
     way: Way = "delete" if option.startswith("Delete") else "prune"
     message = f"{r.id} of {app.ref} has {option}, so nothing goes on until someone confirms."
     return deletion_finding(way, "waits-for-confirmation", app, r.id, message, fixes=(approve,))
@@ -144,11 +144,10 @@ def _missing_for_hook_findings(app: App, manifest: Object, going: Sequence[Resou
         hook = f"{text_at(manifest, 'kind')} {text_at(manifest, 'metadata', 'name')}"
         names = enumerated([str(n) for n in lost])
         message = f"PostDelete hook {hook} of {app.ref} runs last, when {names} is gone, and may never end."
-        apart = Fix(
-            "Make what the hook needs a hook of the same phase too, in an earlier wave",
-            "manifest",
+        apart = manifest_yaml(
             f"the manifest of {lost[0]}",
-            Edit("yaml", f'metadata:\n  annotations:\n    {HOOK}: PostDelete\n    {SYNC_WAVE}: "-1"\n'),
+            "Make what the hook needs a hook of the same phase too, in an earlier wave",
+            f'metadata:\n  annotations:\n    {HOOK}: PostDelete\n    {SYNC_WAVE}: "-1"\n',
         )
         related = tuple(Related(app.ref, n) for n in lost)
         yield deletion_finding("delete", "hook-after-all", app, lost[0], message, related=related, fixes=(apart,))

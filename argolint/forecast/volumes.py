@@ -13,7 +13,7 @@ from argolint.values import dig, enumerated, items, sh, text_at
 
 
 def volumes(deletion: DeletionForecast) -> Iterator[Finding]:
-    """Findings on deleted claims, and on their volumes if the StorageClass decides that; claims of StatefulSets remain unless the StatefulSet says otherwise."""
+    """Findings on claims that are deleted, and on the volumes that go with them. Claims of a StatefulSet stay, unless it says otherwise."""
     for deleted in deletion.deleted:
         app, r = deleted.app, deleted.resource
         if (r.group, r.kind) == ("", "PersistentVolumeClaim"):

@@ -12,7 +12,7 @@ from argolint.errors import UsageError
 from argolint.gate.change import Written
 from argolint.gate.declared import declared, flat, is_application, is_other, may_declare
 from argolint.gate.written import Placed, paired
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.model import Failure, Object
 from argolint.sources.checkout import Named
 from argolint.sources.files import own_path, read_text
@@ -109,11 +109,8 @@ def _namespace_and_name(manifest: Object) -> tuple[str, str]:
 
 
 def _text(file: Path) -> str:
-    try:
+    with readable(file, "pass YAML files"):
         return read_text(file, MAX_TEXT_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
 
 
 def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:

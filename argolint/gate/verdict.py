@@ -137,7 +137,7 @@ def _app_report(judged: Touched) -> document.GateApp:
 
 def _id(key: ResourceKey, judged: Touched) -> ResourceId:
     found = next((r for a in (judged.after, judged.before) if a is not None and (r := a.resource(key))), None)
-    return found.id if found else ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
+    return found.id if found else key.id
 
 
 def _fields(edit: Edited) -> Iterator[document.GateField]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from argolint.errors import ArgolintError
+from argolint.errors import ArgolintError, UsageError
 from argolint.host.plain_text import plain
 
 _AT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -54,6 +54,16 @@ def named_bytes(file: Path, limit_bytes: int) -> bytes:
     """The content of a file that the user names; a pipe is allowed. FileError if it is too large, OSError as usual."""
     with file.open("rb") as opened:
         return bounded_read(opened, file, limit_bytes)
+
+
+@contextlib.contextmanager
+def readable(what: object, hint: str) -> Iterator[None]:
+    """Raises UsageError with the hint if the file that the user names cannot be read in this block: `cannot read WHAT: No such file`."""
+    try:
+        yield
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read {what}: {reason}", hint) from None
 
 
 class Folder:

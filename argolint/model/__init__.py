@@ -43,6 +43,11 @@ class ResourceKey(NamedTuple):
     namespace: str
     name: str
 
+    @property
+    def id(self) -> ResourceId:
+        """The object without the version of its API."""
+        return ResourceId(self.group, self.kind, self.namespace, self.name, "", self.cluster)
+
     def __str__(self) -> str:
         return _title(self)
 
@@ -393,6 +398,10 @@ class Finding:
     family: str = ""
     key: str = ""
     suppressed: Mapping[str, str] | None = None
+
+    def edits(self, fix: Fix) -> ResourceId | None:
+        """The object that the fix changes: the finding's own, unless it names another one."""
+        return fix.resource or self.at.resource
 
 
 @dataclass(frozen=True, slots=True)

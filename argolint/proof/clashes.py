@@ -43,7 +43,7 @@ def _created_values(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:
     """The lists and maps that the patch creates, and their content."""
     if fix.edit.kind != "json-patch" or fix.target not in ("application", "manifest"):
         return
-    target = fix.resource or finding.at.resource
+    target = finding.edits(fix)
     document = target.key if target and fix.target == "manifest" else None
     for operation in fix.edit.content:
         made = operation.get("op") == "add" and isinstance(operation.get("value"), list | dict)

@@ -102,7 +102,7 @@ def is_sent_whole(pointer: str, sent: Object, live: Object) -> bool:
 
 
 def repeated_item_list(obj: Json, at: tuple[str, str] = ("", "")) -> str:
-    """A list of a built-in object with two items of the same merge key; empty if there is none."""
+    """The name of a list in a built-in object that has two items of one merge key; empty if there is none."""
     if at == ("", "") and not builtin(obj):
         return ""
     if isinstance(obj, Mapping):

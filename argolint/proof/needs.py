@@ -99,7 +99,7 @@ def ordered_fixes(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
 
 def not_served_reason(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
     """Why the cluster accepts no object with the edit's apiVersion; empty if it does or this is unknown."""
-    id_ = fix.resource or finding.at.resource
+    id_ = finding.edits(fix)
     if fix.target != "manifest" or fix.edit.kind != "json-patch" or id_ is None:
         return ""
     for operation in fix.edit.content:

@@ -168,8 +168,7 @@ def replay_removal(fix: Fix, finding: Finding, app: App, checks: Checks) -> Prov
 
     Source: gitops-engine pkg/cache/cluster.go (GetManagedLiveObjs). Raises CannotReplay.
     """
-    target = fix.resource or finding.at.resource
-    resource = app.resource(target.key) if target else None
+    resource = app.held(finding.edits(fix))
     if resource is None or not app.desired_known or resource.desired is None or resource.live is None:
         raise CannotReplay("the states of the object are not known")
     if not owner_references(resource.live):
@@ -346,8 +345,7 @@ def _synced_in_other_application(fix: Fix, want: Want, app: App, fleet: Fleet, f
 
 def _edited_object(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
     """The object that a fix of a manifest, or of a live object, edits; it may not exist yet if a rule predicts what follows."""
-    target = fix.resource or finding.at.resource
-    resource = app.resource(target.key) if target else None
+    resource = app.held(finding.edits(fix))
     makes = then is not None and fix.target == "manifest" and resource is not None and resource.missing
     if resource is None or not (resource.live or makes) or not resource.desired:
         raise CannotReplay("the states of the object are not known")

@@ -154,7 +154,7 @@ def played(findings: Iterable[Finding]) -> Played:
 
 
 def _edited(fix: Fix, finding: Finding) -> tuple[ResourceKey, str] | None:
-    id_ = fix.resource or finding.at.resource
+    id_ = finding.edits(fix)
     of_manifest = fix.target == "manifest" and fix.edit.kind == "json-patch"
     return (id_.key, repr(fix.edit.content)) if of_manifest and id_ is not None else None
 

@@ -245,7 +245,7 @@ def present_object(complaint: Complaint) -> Iterator[Explained]:
 
 def _came_late(complaint: Complaint, made: datetime | None) -> bool:
     """True if what was not found was made after the object that names it, and nothing was found wrong a minute later."""
-    resource = complaint.app.resource(complaint.id.key) if complaint.id else None
+    resource = complaint.app.held(complaint.id)
     live = resource.live if resource else None
     own = parse_time(dig(live, "metadata", "creationTimestamp"))
     said = [

@@ -10,6 +10,7 @@ from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import dig, maps, text_at
+from argolint.values.kubernetes import kubectl_kind
 
 _PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
 """Lists of a status with per-owner entries, and the field that names the owner (Gateway API)."""
@@ -20,7 +21,7 @@ _NOT_HIS = frozenset({"TargetNotFound", "NoMatchingParent"})
 def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
     """A controller accepts the object; the bad entry belongs to a former parent or another controller."""
     app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ is not None else None
+    resource = app.held(id_)
     if id_ is None or resource is None or resource.live is None:
         return
     for part, owner in _PARTS.items():
@@ -46,7 +47,7 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
         )
         facts = {
             "object": str(id_),
-            "kind": f"{id_.kind.lower()}.{id_.group}",
+            "kind": kubectl_kind(id_),
             "name": id_.name,
             "namespace": id_.namespace,
             "left": left,

@@ -214,7 +214,7 @@ _MARK = regex(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
 def removed_mark(complaint: Complaint) -> Iterator[Explained]:
     """A required label or annotation from a controller: Replace=true writes the manifest of Git without it."""
     app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ else None
+    resource = app.held(id_)
     if resource is None or id_ is None or not has_sync_option(app.raw, resource.desired, "Replace=true"):
         return
     for text in complaint.texts:

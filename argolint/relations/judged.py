@@ -28,7 +28,7 @@ _WHOLE = ("Ready", "Available", "Healthy")
 def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
     """The status reports success for the current generation, but Argo CD's health check does not."""
     app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ else None
+    resource = app.held(id_)
     if (
         resource is None
         or id_ is None

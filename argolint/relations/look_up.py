@@ -68,7 +68,7 @@ class Complaint:
     @property
     def place(self) -> Place:
         """The place in the sync of the complaining object."""
-        resource = self.app.resource(self.id.key) if self.id else None
+        resource = self.app.held(self.id)
         found = place_of(self.manifest, resource.sync_wave if resource else None)
         return found if self.manifest or not (phase := self._phase()) else Place(PHASES.index(phase), found.wave)
 

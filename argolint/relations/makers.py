@@ -61,7 +61,7 @@ def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | Non
     for group, kind in kinds:
         key = ResourceKey(app.cluster, group, kind, namespace, secret)
         if any(owner != app.ref for owner in fleet.owners(key)):
-            return Maker(ResourceId(*key[1:], "", key.cluster), None)
+            return Maker(key.id, None)
     return None
 
 

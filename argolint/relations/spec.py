@@ -23,7 +23,7 @@ from argolint.values import (
     split_pointer,
     text_at,
 )
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.kubernetes import containers, kubectl_kind, pod_spec
 from argolint.values.memo import by_identity
 from argolint.values.patterns import regex
 
@@ -175,7 +175,7 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "at": at,
         "name": name,
         "several": len(places) > 1,
-        "kind": f"{id_.kind.lower()}.{id_.group}".rstrip("."),
+        "kind": kubectl_kind(id_),
         "steps": _explain_path(places[0]),
     }
     yield Explained(

@@ -20,7 +20,7 @@ _AT_LEAST = timedelta(minutes=10)
 def unobserved_spec(complaint: Complaint) -> Iterator[Explained]:
     """The spec changed a while ago, and the object's controller has not looked at it."""
     app, id_ = complaint.app, complaint.id
-    resource = app.resource(id_.key) if id_ is not None else None
+    resource = app.held(id_)
     if id_ is None or resource is None or resource.live is None:
         return
     live = resource.live

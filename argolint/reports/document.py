@@ -16,7 +16,7 @@ import msgspec
 
 from argolint import DOCS
 from argolint.errors import UsageError
-from argolint.host.folder import FileError, named_bytes
+from argolint.host.folder import named_bytes, readable
 from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value, schema_of
@@ -411,11 +411,8 @@ MAX_BYTES = 1 << 30
 
 def read(file: Path) -> Report:
     """A saved report. UsageError if the file cannot be read, or from `from_json`."""
-    try:
+    with readable(file, "write it with `argolint check -o json=FILE`"):
         return from_json(named_bytes(file, MAX_BYTES), str(file))
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read {file}: {reason}", "write it with `argolint check -o json=FILE`") from None
 
 
 def from_json(text: bytes, where: str) -> Report:

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.server.limits import NONE, Limits
 from argolint.server.login import Login, read_logins
 from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable
@@ -283,11 +283,8 @@ def client_pair(certificate: str, key: str) -> str:
 def _read(path: str, flag: str) -> str:
     if not path:
         return ""
-    try:
+    with readable(f"{flag} {path}", "name a PEM file"):
         text = read_text(Path(path).expanduser(), _MAX_PEM_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read {flag} {path}: {reason}", "name a PEM file") from None
     if not text.isascii():
         raise UsageError(f"cannot read {flag} {path}: it is not PEM text", "name a PEM file")
     return text

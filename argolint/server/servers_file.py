@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from argolint.errors import AuthError, UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.server.connection import Connection, Flags, connect
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
@@ -90,11 +90,8 @@ def read_servers(
     A file in the working directory's checkout or in one of `checkouts` may name only snapshots. With `only`, names or globs, the other
     entries need no token or the like.
     """
-    try:
+    with readable(f"the servers file {file}", _SHAPE):
         text = read_text(file, strict_yaml.MAX_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the servers file {file}: {reason}", _SHAPE) from None
     document = strict_yaml.parse(text, str(file))
     try:
         entries = converted(document.data or {}, _Document).servers
@@ -276,13 +273,8 @@ def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str,
         return token, f"the variable {entry.auth_token_env}"
     if entry.auth_token_file:
         file = folder / Path(entry.auth_token_file).expanduser()
-        try:
+        with readable(f"auth-token-file {file}", "name the file that holds the server's token"):
             token = read_text(file, _MAX_TOKEN_BYTES).strip()
-        except (OSError, FileError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.message
-            raise UsageError(
-                f"cannot read auth-token-file {file}: {reason}", "name the file that holds the server's token"
-            ) from None
         if not token:
             raise UsageError(f"auth-token-file {file} is empty", "write the server's token into it")
         return token, f"the file {file}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.sources.files import read_text, require_own
 from argolint.values import strict_yaml
@@ -44,15 +44,11 @@ def settings_file(environ: Mapping[str, str], home: Path) -> Path:
 def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
     """The user's settings, empty if there is no file. Raises UsageError for an invalid one."""
     file = settings_file(environ, home)
-    try:
-        if file.exists():
-            require_own(file)
+    with readable(f"your settings {file}", "repair the file, or remove it"):
+        if not file.exists():
+            return Settings()
+        require_own(file)
         text = read_text(file, strict_yaml.MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return Settings()
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read your settings {file}: {reason}", "repair the file, or remove it") from None
     document = strict_yaml.parse(text, str(file))
     names = [field.encode_name for field in msgspec.structs.fields(Settings)]
     try:

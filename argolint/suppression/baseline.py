@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.host.folder import FileError
+from argolint.host.folder import readable
 from argolint.model.fingerprint import Identity
 from argolint.sources.files import read_text
 from argolint.values.decoding import converted
@@ -36,7 +36,7 @@ class Baseline(msgspec.Struct, frozen=True):
     file: str = ""
 
     def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
-        """The accepted findings of these servers by server and fingerprint, without the server in a run of one; all if no server is given."""
+        """The accepted findings of these servers, by server and fingerprint. A run of one Argo CD has no name for it: the server is empty then."""
         if any(servers.values()):
             found = ((a.server or self.server, a) for a in self.findings)
             return {(url, a.fingerprint): a for url, a in found if url in servers}
@@ -81,13 +81,8 @@ def baseline_text(baseline: Baseline) -> str:
 
 def read_baseline(file: Path) -> Baseline:
     """A baseline file; UsageError if it is invalid, or has a newer schema."""
-    try:
+    with readable(f"the baseline {file}", "write one with `argolint baseline -o FILE`"):
         text = read_text(file, MAX_BASELINE_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(
-            f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
-        ) from None
     return parse_baseline(text, file)
 
 

@@ -65,7 +65,7 @@ def json_value(text: Text) -> Json:
 
 
 def require_shallow(value: Json) -> None:
-    """Raise TooDeepError for a value, decoded as a part of a type, that is deeper than `json_value` allows plus some wrapping."""
+    """Raise TooDeepError for a part of a decoded type that is nested more deeply than `json_value` allows; a few levels around it are free."""
     if _is_deeper(value, MAX_DEPTH + 10):
         raise TooDeepError
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.host.folder import FileError, named_bytes
+from argolint.host.folder import named_bytes, readable
 from argolint.values import knowledge
 from argolint.values.decoding import converted, json_value
 from argolint.values.knowledge import About
@@ -93,11 +93,8 @@ def use(file: Path) -> About:
 
 def read(file: Path) -> _Pack:
     """The pack, validated."""
-    try:
+    with readable(f"the knowledge pack {file}", _AGAIN):
         text = named_bytes(file, MAX_BYTES)
-    except (OSError, FileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the knowledge pack {file}: {reason}", _AGAIN) from None
     try:
         head = json_value(text)
     except msgspec.MsgspecError as error:

@@ -270,13 +270,16 @@ def _read(
         yield PodReference(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
 
 
-def kubectl_name(resource: ResourceId) -> str:
-    """The object for kubectl, by its full name: a short name may refer to another group's kind.
+def kubectl_kind(resource: ResourceId) -> str:
+    """The kind for kubectl, with its group: another group may have a kind of the same name."""
+    return resource.kind.lower() + (f".{resource.group}" if resource.group else "")
 
-    Names of roles may contain any character except `/` and `%`, so the name is quoted for the shell.
-    """
-    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
-    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
+
+def kubectl_name(resource: ResourceId) -> str:
+    """The object for kubectl. Names of roles may contain any character except `/` and `%`, so the name is quoted for the shell."""
+    return f"{sh(kubectl_kind(resource))} {sh(resource.name)}" + (
+        f" -n {sh(resource.namespace)}" if resource.namespace else ""
+    )
 
 
 def argocd_name(resource: ResourceId) -> str:

@@ -10,7 +10,6 @@ from argolint import (
     App,
     AppRef,
     Change,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -20,6 +19,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import not_stored, rewritten_on_arrival
+from argolint.edits import manifest_text
 from argolint.values import dig, maps, sh, text_at
 from argolint.values.kubernetes import api_of, is_custom
 from argolint.values.patterns import regex
@@ -101,15 +101,11 @@ def conversion_finding(app: App, resource: Resource, changes: tuple[Change, ...]
 
 def _upgrade_fix(found: Conversion) -> tuple[Fix, ...]:
     return (
-        Fix(
-            f"Bring {found.crd} up to a release that stores {found.written}",
-            "manifest",
+        manifest_text(
             f"Application {found.owner}",
-            Edit(
-                "text",
-                f"Upgrade what brings the CRD in application {found.owner}. Its storage version is {found.stored} now: "
-                f"`kubectl get crd {sh(found.crd.name)} -o jsonpath='{{.spec.versions[?(@.storage==true)].name}}'`.",
-            ),
+            f"Bring {found.crd} up to a release that stores {found.written}",
+            f"Upgrade what brings the CRD in application {found.owner}. Its storage version is {found.stored} now: "
+            f"`kubectl get crd {sh(found.crd.name)} -o jsonpath='{{.spec.versions[?(@.storage==true)].name}}'`.",
             "objects that exist are converted as they are written next",
         ),
     )
@@ -117,14 +113,10 @@ def _upgrade_fix(found: Conversion) -> tuple[Fix, ...]:
 
 def _rewrite_fix(resource: Resource, found: Conversion) -> tuple[Fix, ...]:
     return (
-        Fix(
+        manifest_text(
+            resource.id,
             f"Write the manifest in {found.stored}, the version that is stored",
-            "manifest",
-            str(resource.id),
-            Edit(
-                "text",
-                f"apiVersion: {resource.group}/{found.stored}; `kubectl explain {resource.kind.lower()} --api-version={resource.group}/{found.stored}` has its fields.",
-            ),
+            f"apiVersion: {resource.group}/{found.stored}; `kubectl explain {resource.kind.lower()} --api-version={resource.group}/{found.stored}` has its fields.",
         ),
     )
 

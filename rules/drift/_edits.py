@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
-from argolint.values import get, index_of, join_pointer, leaves, sh, split_pointer
-from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES, kubectl_name
+from argolint.edits import (
+    RESPECT,
+    annotation_option,
+    application_patch,
+    application_place,
+    live_patch,
+    removals,
+    sync_option,
+)
+from argolint.values import get, index_of, join_pointer, leaves, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values.memo import by_identity
 
 
@@ -208,17 +215,11 @@ def _compare_option_fix(app: App, option: str, title: str, caveat: str = "") -> 
 
 def respect_fix(app: App) -> Fix:
     """The sync option that keeps syncs from overwriting ignored fields."""
-    return Fix(
-        f"Add the sync option {RESPECT}",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, RESPECT)),
-        "syncs then keep every ignored field",
+    return application_patch(
+        app, f"Add the sync option {RESPECT}", sync_option(app, RESPECT), "syncs then keep every ignored field"
     )
 
 
 def live_removal_fix(resource: Resource, places: Sequence[str], title: str, caveat: str = "") -> Fix:
-    """The fix that takes these places out of the live object; a replay plays its patch."""
-    edit = Edit("json-patch", removals(resource.live or {}, places))
-    patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
-    return Fix(title, "live", str(resource.id), Edit("command", patch), caveat, resource=resource.id, plays=edit)
+    """The fix that takes these places out of the live object."""
+    return live_patch(resource.id, title, removals(resource.live or {}, places), caveat)

@@ -129,7 +129,7 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
 
 
 def is_waiting_commit(app: App, resource: Resource, change: Change) -> bool:
-    """True for a change in Git since the last apply. With RespectIgnoreDifferences False, since a sync then applies live values."""
+    """True for a change in Git since the last apply. Never with RespectIgnoreDifferences: a sync then applies the live values."""
     noticed = app.automated and app.changed
     known = RESPECT not in app.sync_options and last_applied(resource) is not None
     return known and not noticed and git_moved(app, resource, change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Resource
+from argolint.edits import manifest_yaml
 
 from ._fields import finding, pointers_text
 
@@ -27,13 +28,10 @@ def updater_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -
         changes,
         f"Argo CD Image Updater writes {resource.id} without {pointers_text(changes)}, which its release does not know, so each new image drops it.",
         fixes=(
-            Fix(
+            manifest_yaml(
+                resource.id,
                 "Let Image Updater write back to Git",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "yaml", "metadata:\n  annotations:\n    argocd-image-updater.argoproj.io/write-back-method: git\n"
-                ),
+                "metadata:\n  annotations:\n    argocd-image-updater.argoproj.io/write-back-method: git\n",
                 "it needs the right to push; sync once more, so that Git's fields are back",
             ),
             Fix(

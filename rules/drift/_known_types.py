@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argolint import Edit, Fix, Resource
+from argolint import Fix, Resource
+from argolint.edits import argocd_cm
 from argolint.values import index_of, split_pointer
 
 
@@ -12,11 +13,9 @@ def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> F
     """resource.customizations.knownTypeFields for these pointers; `kind` such as core/Quantity (argo-cd hack/known_types)."""
     paths = dict.fromkeys(dotted(pointer) for pointer in places)
     lines = "".join(f"  - field: {path}\n    type: {kind}\n" for path in paths)
-    return Fix(
+    return argocd_cm(
         "Declare the fields' type to Argo CD",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", f"resource.customizations.knownTypeFields.{resource.group}_{resource.kind}: |\n{lines}"),
+        f"resource.customizations.knownTypeFields.{resource.group}_{resource.kind}: |\n{lines}",
         "holds for every application of this Argo CD; the controller reads it after a restart",
     )
 

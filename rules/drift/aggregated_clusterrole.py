@@ -14,7 +14,8 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.edits import argocd_cm
 from argolint.values import below, items
 
 from ._edits import removal_fix
@@ -43,11 +44,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 if "rules" in (resource.desired or {})
                 else None,
                 narrowest_ignore(app, resource, ("/rules",)),
-                Fix(
+                argocd_cm(
                     "Let Argo CD ignore the rules of aggregated roles",
-                    "argocd-settings",
-                    "ConfigMap argocd-cm",
-                    Edit("yaml", "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n"),
+                    "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n",
                     "holds for every aggregated ClusterRole",
                 ),
             ),

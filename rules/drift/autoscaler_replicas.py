@@ -28,7 +28,6 @@ from argolint import (
     Rank,
     Related,
     Resource,
-    ResourceId,
     Rule,
     Want,
     narrowest_ignore,
@@ -66,7 +65,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
                     if key.namespace == resource.namespace:
                         for owner in fleet.owners(key):
                             if owner != app.ref:
-                                yield Want("peer", ResourceId(*key[1:], "", key.cluster), app=owner)
+                                yield Want("peer", key.id, app=owner)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

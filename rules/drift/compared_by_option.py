@@ -50,10 +50,17 @@ from argolint.comparison import (
     syncs_server_side,
     writer,
 )
-from argolint.edits import annotation_option, application_place
+from argolint.edits import (
+    annotation_option,
+    application_patch,
+    application_place,
+    argocd_cm,
+    live_command,
+    patch_command,
+)
 from argolint.redaction import show
 from argolint.values import below, enumerated, get, parse_version, sh
-from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
+from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from ..shared.triage import worth_reading
 from ._dropped import left_fields
@@ -126,15 +133,11 @@ def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -
 
 def _not_live_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
-    patch = '[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]'
-    reset = Fix(
+    patch = patch_command(resource.id, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}])
+    reset = live_command(
+        resource.id,
         "Reset the managedFields of the object, then sync",
-        "live",
-        str(resource.id),
-        Edit(
-            "command",
-            f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}\nargocd app sync {sh(app.ref)}",
-        ),
+        f"{patch}\nargocd app sync {sh(app.ref)}",
         "other writers own their fields again when they write them next",
     )
     return finding(
@@ -154,7 +157,7 @@ def _own_comparison_fix(app: App) -> Fix | None:
     if not operations:
         return None
     title = "Let Argo CD compare by itself: ServerSideDiff=false"
-    return Fix(title, "application", application_place(app), Edit("json-patch", operations))
+    return application_patch(app, title, operations)
 
 
 def _is_repeated_port(resource: Resource, change: Change) -> bool:
@@ -258,11 +261,9 @@ _UNOWNED = "no field manager owns it: so it is with what a webhook sets in a ser
 
 
 def _ignored_status_fix() -> Fix:
-    return Fix(
+    return argocd_cm(
         "Ignore the status of all objects, as Argo CD 3.0 and later do by default",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", "resource.compareoptions: |\n  ignoreResourceStatusField: all\n"),
+        "resource.compareoptions: |\n  ignoreResourceStatusField: all\n",
         "holds for every application of this Argo CD; entries of other options there stay",
     )
 
@@ -287,11 +288,10 @@ def _removal_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | No
             "syncs are client-side, so a server-side apply, even as a dry run, owns none of these fields",
         ),
         fixes=(
-            Fix(
+            live_command(
+                app.ref,
                 "Sync the application by hand",
-                "live",
-                str(app.ref),
-                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                f"argocd app sync {sh(app.ref)}",
                 "the next removal needs one too",
             ),
             Fix(
@@ -331,11 +331,10 @@ def _hidden_commit_finding(app: App, fleet: Fleet, resource: Resource) -> Findin
             "before 3.4.6, fields that the CRD does not describe count as a webhook's (argo-cd 28818)",
         ),
         fixes=(
-            Fix(
+            live_command(
+                app.ref,
                 "Sync the application by hand",
-                "live",
-                str(app.ref),
-                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                f"argocd app sync {sh(app.ref)}",
                 "the next commit needs one too",
             ),
             *filter(None, (webhook_diff_fix(app),)),

@@ -14,8 +14,9 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd
+from argolint.edits import manifest_yaml
 from argolint.values import dig
 
 from ._edits import source_place, write_live_fix
@@ -42,11 +43,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _no_late_init_fixes(app: App) -> Iterator[Fix]:
-    yield Fix(
-        "Switch late initialisation off",
-        "manifest",
+    yield manifest_yaml(
         source_place(app),
-        Edit("yaml", f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n"),
+        "Switch late initialisation off",
+        f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n",
         "take the fields that are there out once",
     )
 

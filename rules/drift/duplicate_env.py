@@ -19,8 +19,8 @@ Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.edits import patch_command
+from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.edits import live_patch
 from argolint.values import below, get, items, mapping, maps, split_pointer
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
@@ -183,13 +183,11 @@ def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], ref
         ),
         explains=tuple(refusal.symptom for refusal in refused),
         fixes=(
-            Fix(
+            live_patch(
+                resource.id,
                 "Take the entry that Git does not have out of the live object",
-                "live",
-                str(resource.id),
-                Edit("command", patch_command(resource.id, patch)),
+                patch,
                 "" if resource.kind in ("Job", "CronJob") else "its pods restart",
-                plays=Edit("json-patch", patch),
             ),
         ),
     )

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import git_moved, new_in_git, rewritten_on_arrival
 from argolint.comparison import rules_of
-from argolint.edits import application_place, ignore_entries, set_field
+from argolint.edits import application_patch, ignore_entries, set_field
 from argolint.values import below, enumerated, get, index_of, split_pointer
 from argolint.values.kubernetes import is_custom
 
@@ -105,7 +105,7 @@ def _ignore_while_alone_fix(app: App, resource: Resource, change: Change, keys: 
     entry = {"group": resource.group, "kind": resource.kind, "name": resource.name, "jqPathExpressions": [path]}
     operations = ignore_entries(app, entry)
     title = "Or ignore the whole map while nothing else is in it"
-    return Fix(title, "application", application_place(app), Edit("json-patch", operations)) if operations else None
+    return application_patch(app, title, operations) if operations else None
 
 
 def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:

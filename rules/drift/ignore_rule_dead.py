@@ -24,7 +24,7 @@ from typing import Literal
 
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
-from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
+from argolint.edits import RESPECT, application_patch, application_place, ignore_less, removals, set_field, sync_option
 from argolint.values import (
     at_and_above,
     enumerated,
@@ -276,7 +276,7 @@ def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, 
     stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
-    return Fix(title, "application", application_place(app), Edit("json-patch", [*operations, *respect]), caveat)
+    return application_patch(app, title, [*operations, *respect], caveat)
 
 
 def _delete_fix(app: App, entry: IgnoreRule) -> Fix:

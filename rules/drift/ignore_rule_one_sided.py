@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
-from argolint.edits import application_place, removals
+from argolint.edits import application_patch, removals
 
 from ._fields import finding, is_left_out, pointers, pointers_text
 from ._ignored import hidden_changes, own_entries, paths, selected_resources, settings_key
@@ -127,7 +127,7 @@ def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, .
         text = f"{settings_key(entry.group, entry.kind)}: delete {', '.join(guilty)}"
         return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
     operations = removals(app.raw, _places_of(entry, guilty))
-    return Fix(title, "application", application_place(app), Edit("json-patch", operations))
+    return application_patch(app, title, operations)
 
 
 def _places_of(entry: IgnoreRule, guilty: tuple[str, ...]) -> list[str]:

@@ -33,7 +33,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import IgnoreRule, managers, writer
-from argolint.edits import application_place
+from argolint.edits import application_place, live_command
 from argolint.values import at_and_above, get, sh
 from argolint.values.patterns import regex
 
@@ -119,11 +119,10 @@ def _waiting_commit_finding(
             shown,
         )
     )
-    by_hand = Fix(
+    by_hand = live_command(
+        app.ref,
         "Sync the application by hand",
-        "live",
-        str(app.ref),
-        Edit("command", f"argocd app sync {sh(app.ref)}"),
+        f"argocd app sync {sh(app.ref)}",
         "each later commit to an ignored field needs one too",
     )
     return Finding(

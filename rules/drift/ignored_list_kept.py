@@ -31,7 +31,7 @@ from argolint.comparison import (
     rules_of,
     syncs_server_side,
 )
-from argolint.edits import RESPECT, application_place, patch_command
+from argolint.edits import RESPECT, application_place, live_patch
 from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, split_pointer
 
@@ -177,14 +177,8 @@ def _write_command_fix(resource: Resource, changes: Sequence[Change], kept: str)
         else:
             is_live = get(resource.live, change.pointer) is not MISSING
             operations.append({"op": "replace" if is_live else "add", "path": change.pointer, "value": change.desired})
-    return Fix(
-        "Write the change to the live object once",
-        "live",
-        str(resource.id),
-        Edit("command", patch_command(resource.id, operations)),
-        f"the next change of this {kept} needs it again",
-        plays=Edit("json-patch", operations),
-    )
+    caveat = f"the next change of this {kept} needs it again"
+    return live_patch(resource.id, "Write the change to the live object once", operations, caveat)
 
 
 def _removal_fix(

@@ -23,6 +23,7 @@ from dataclasses import replace
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import adopts, confirmed, last_applied, not_stored, settled
 from argolint.comparison import TRACKING_ID, has_sync_option, managers
+from argolint.edits import live_command, manifest_text
 from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
@@ -77,11 +78,10 @@ def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
         confidence="likely",
         evidence=("last-applied-configuration lacks the tracking mark that each apply of Argo CD has",),
         fixes=(
-            Fix(
+            live_command(
+                resource.id,
                 "Stop what applies the object: a pipeline, a script, Helm, or someone by hand",
-                "live",
-                f"{resource.id}",
-                Edit("command", f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields"),
+                f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields",
                 "managedFields name the client and the time, where the cluster records them",
             ),
             _sync_fix(app, resource),
@@ -159,11 +159,10 @@ def _has_sync_failed(app: App, resource: Resource) -> bool:
 
 
 def _sync_fix(app: App, resource: Resource) -> Fix:
-    return Fix(
+    return live_command(
+        resource.id,
         "Or sync the object to Git's value",
-        "live",
-        f"{resource.id}",
-        Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
+        f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}",
         "undoes the edit",
     )
 
@@ -173,9 +172,7 @@ def _masked_values_fix(app: App, resource: Resource, changes: tuple[Change, ...]
     if not any(change.masked for change in changes):
         return None
     keys = f"What the server masks: {pointers_text(changes)}; `kubectl get` shows the live value."
-    return Fix(
-        "Put the live value where Git takes it from, if it is right", "manifest", source_place(app), Edit("text", keys)
-    )
+    return manifest_text(source_place(app), "Put the live value where Git takes it from, if it is right", keys)
 
 
 def _empty_map_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:

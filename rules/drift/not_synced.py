@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, ResourceId, Rule, Symptom
 from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, settled
+from argolint.edits import live_command, manifest_text
 from argolint.edits.pruning import ignored_extraneous
 from argolint.values import below, dig, maps, parse_version, sh, text_at, texts
 from argolint.values.kubernetes import reads
@@ -104,7 +105,7 @@ class _Step:
         else:
             title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
             command, caveat = f"argocd app get {name} --show-operation", "a sync by hand skips the steps"
-        return Fix(title, "live", f"Application {self.ahead}", Edit("command", command), caveat)
+        return live_command(f"Application {self.ahead}", title, command, caveat)
 
 
 @dataclass(frozen=True)
@@ -194,24 +195,21 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
     stay = (r for r in app.resources if r.desired) if names else ()
     user = next((r for r in stay if any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))), None)
     if user is not None:
-        return Fix(
+        return manifest_text(
+            user.id,
             f"Bring back into Git what {user.id} reads, or change what it reads",
-            "manifest",
-            str(user.id),
-            Edit("text", "Only then is there nothing left that a sync with prune would break."),
+            "Only then is there nothing left that a sync with prune would break.",
         )
     if app.operation is not None and app.operation.phase in ("Running", "Terminating"):
-        return Fix(
-            "Wait for the running sync: another one is refused meanwhile",
-            "live",
+        return live_command(
             f"Application {app.ref}",
-            Edit("command", f"argocd app wait {sh(app.ref)} --operation --timeout 600"),
+            "Wait for the running sync: another one is refused meanwhile",
+            f"argocd app wait {sh(app.ref)} --operation --timeout 600",
         )
-    return Fix(
-        "Sync the application",
-        "live",
+    return live_command(
         f"Application {app.ref}",
-        Edit("command", f"argocd app sync {sh(app.ref)}{prune}"),
+        "Sync the application",
+        f"argocd app sync {sh(app.ref)}{prune}",
         "applies all that Git holds" + (", and deletes all that left it" if prune else ""),
     )
 

@@ -15,7 +15,8 @@ Sources: kyverno/kyverno#2234, #5738, #9451; https://kyverno.io/docs/platform-no
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.edits import manifest_yaml
 from argolint.values import dig, get
 
 from ._defaults import is_default
@@ -46,11 +47,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _autogen_off_fix(app: App) -> Fix:
-    return Fix(
-        "Switch rule generation off",
-        "manifest",
+    return manifest_yaml(
         source_place(app),
-        Edit("yaml", "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n"),
+        "Switch rule generation off",
+        "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n",
         "controllers are then judged only when their pods are made",
     )
 

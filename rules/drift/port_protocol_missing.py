@@ -15,7 +15,8 @@ Sources: argoproj/argo-cd#19402; sigs.k8s.io/structured-merge-diff typed/helpers
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
+from argolint import App, Finding, Fleet, Location, Rank, Rule
+from argolint.edits import manifest_text
 from argolint.values.patterns import regex
 
 from ._edits import source_place
@@ -42,11 +43,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         evidence=tuple(dict.fromkeys(refusal.message for refusal in found)),
         explains=tuple(refusal.symptom for refusal in found),
         fixes=(
-            Fix(
-                f"Write {key} in every entry of {path}",
-                "manifest",
+            manifest_text(
                 source_place(app),
-                Edit("text", f"{key}: {'TCP' if key == 'protocol' else '...'}"),
+                f"Write {key} in every entry of {path}",
+                f"{key}: {'TCP' if key == 'protocol' else '...'}",
             ),
         ),
     )

@@ -13,13 +13,13 @@ Example: `stringData: {old-token: ...}` removed by a commit.
 Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule
 from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import writers
-from argolint.values import dig, join_pointer, sh
+from argolint.edits import live_patch, manifest_text
+from argolint.values import dig, join_pointer
 from argolint.values.kubernetes import data_keys
 
 
@@ -33,7 +33,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("Secret", ""):
         for key in _leftover_keys(resource):
             pointer = join_pointer("data", key)
-            operations = [{"op": "remove", "path": pointer}]
             yield Finding(
                 message=f"{resource.id} still holds key {key!r}, which Git dropped: it came from stringData, so no sync deletes it.",
                 at=Location(app.ref, resource.id, pointer),
@@ -41,23 +40,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     f"{pointer} is in the live object, written by Argo CD, and neither in the manifest nor in last-applied",
                 ),
                 fixes=(
-                    Fix(
+                    live_patch(
+                        resource.id,
                         "Delete the key, once",
-                        "live",
-                        str(resource.id),
-                        Edit(
-                            "command",
-                            f"kubectl -n {sh(resource.namespace)} patch secret {sh(resource.name)} --type=json"
-                            f" -p {sh(json.dumps(operations, separators=(',', ':')))}",
-                        ),
+                        [{"op": "remove", "path": pointer}],
                         "check first that nothing reads it",
-                        plays=Edit("json-patch", operations),
                     ),
-                    Fix(
+                    manifest_text(
+                        resource.id,
                         "Write data instead of stringData",
-                        "manifest",
-                        str(resource.id),
-                        Edit("text", "move the entries of stringData to data, base64-encoded"),
+                        "move the entries of stringData to data, base64-encoded",
                         "does not delete the key that is there already",
                     ),
                 ),

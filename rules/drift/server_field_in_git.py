@@ -118,7 +118,7 @@ def _refusal(app: App, resource: Resource) -> str:
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The API server's answer, if the manifest has none of its fields: the rest is a normal update."""
     id_ = finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    resource = after.held(id_)
     if resource is None or not resource.desired:
         return None
     remaining = [name for name in SERVER_SET if _has_metadata_field(resource, name)]

@@ -34,7 +34,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, lacks, not_stored, settled
 from argolint.comparison import LAST_APPLIED, has_sync_option, managers, syncs_server_side, writers
-from argolint.edits import application_place
+from argolint.edits import application_place, live_command, manifest_text
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
@@ -224,7 +224,7 @@ def _schema_fixes(resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix,
         return (ask,)
     lines = "\n".join(f"{change.pointer} -> {new}" for change, new in zip(changes, spelt, strict=True))
     title = f"Write {enumerated(spelt)}, as Kubernetes kinds usually spell fields" if len(spelt) < 3 else _SPELLING
-    return (Fix(title, "manifest", str(resource.id), Edit("text", lines)), ask)
+    return (manifest_text(resource.id, title, lines), ask)
 
 
 _SNAKE = regex(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
@@ -235,18 +235,14 @@ def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
     version = "/".join(filter(None, (resource.group, resource.id.version)))
-    return Fix(
+    return live_command(
+        resource.id,
         f"Ask the schema for the field; if it is there, {manager or 'a webhook or someone'} drops it",
-        "live",
-        str(resource.id),
-        Edit(
-            "command",
-            f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
-            + (
-                f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n"
-                if manager
-                else ""
-            ),
+        f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
+        + (
+            f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n"
+            if manager
+            else ""
         ),
     )
 
@@ -291,11 +287,10 @@ def _deleted_finding(app: App, resource: Resource) -> Finding | None:
         ),
         explains=(Symptom.missing(resource.id),),
         fixes=(
-            Fix(
-                "Make it again, once it is known who deleted it",
-                "live",
+            live_command(
                 f"Application {app.ref}",
-                Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
+                "Make it again, once it is known who deleted it",
+                f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}",
                 "" if app.self_heal else "without self-heal nothing makes it again before the next commit",
             ),
         ),

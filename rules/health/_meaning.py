@@ -9,7 +9,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
 from argolint.values import labels_of, mapping, maps, number_at, text_at
-from argolint.values.kubernetes import kubectl_name
+from argolint.values.kubernetes import kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
@@ -169,7 +169,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         **_gateway_facts(resource),
         **_delay_facts(resource),
         "object": str(resource.id),
-        "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
+        "kind": kubectl_kind(resource.id),
         "name": resource.name,
         "namespace": resource.namespace or "default",
         "cluster": text_at(resource.any, "spec", "cluster", "name") or resource.name,

@@ -52,7 +52,7 @@ def _has_unscheduled_template(resource: Resource) -> bool:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The effects of the edit on the workload's pods, by the rules of quota and scheduler."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.live is None or fix.target != "manifest":
         return None
     if finding.cause == "quota":
@@ -89,11 +89,10 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
             )
     wanted = dig(resource.desired, "spec", "replicas")
     if existing and isinstance(wanted, int) and wanted > existing:
-        yield Fix(
+        yield manifest_patch(
+            resource.id,
             f"{'Or run' if operations else 'Run'} {existing} replicas, which the quota admits",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": existing}]),
+            [{"op": "replace", "path": "/spec/replicas", "value": existing}],
         )
 
 

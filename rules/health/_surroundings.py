@@ -16,6 +16,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import labels_at
+from ..shared.peers import peer_want
 
 _PEERS = 30
 """Most objects of other applications that are read for one namespace. With more of them, there is no finding."""
@@ -167,12 +168,11 @@ def _namespace_keys(fleet: Fleet, cluster: str, namespace: str) -> Sequence[Reso
 def peer_wants(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
     """The objects of other applications in the namespace that a selector of `pod_templates` or `services` may match."""
     kinds = _listed_kinds("workloads") if to == "pods" else frozenset((("", "Service"),))
-    found = []
+    found: list[Want] = []
     for key in fleet.derive(_namespace_keys, app.cluster, namespace):
         if (key.group, key.kind) not in kinds or app.resource(key) is not None:
             continue
-        for owner in fleet.owners(key)[:1]:
-            found.append(Want("peer", ResourceId(key.group, key.kind, namespace, key.name, "", key.cluster), app=owner))
+        found += peer_want(fleet, key.id)
     return tuple(found)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import Edit, Fix, Fleet, Resource
-from argolint.values import parse_version
+from argolint import Fix, Fleet, Resource
+from argolint.edits import manifest_yaml
 
 
 def uncounted(fleet: Fleet, resource: Resource, state: str) -> Iterator[Fix]:
     """The fix for as long as the object is in this state; Argo CD reads the annotation from 2.14 on."""
-    if (parse_version(fleet.version) or (99,)) >= (2, 14):
-        yield Fix(
+    if not fleet.is_older(2, 14):
+        yield manifest_yaml(
+            resource.id,
             f"Or keep it out of the application's health as long as {state}",
-            "manifest",
-            str(resource.id),
-            Edit("yaml", 'metadata:\n  annotations:\n    argocd.argoproj.io/ignore-healthcheck: "true"'),
-            caveat="a sync with later waves waits for it all the same; a health check of your own ends that",
+            'metadata:\n  annotations:\n    argocd.argoproj.io/ignore-healthcheck: "true"',
+            "a sync with later waves waits for it all the same; a health check of your own ends that",
         )

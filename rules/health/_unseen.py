@@ -46,7 +46,7 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
     if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     for condition in maps(resource.live, "status", "conditions"):
-        if _is_failure(condition) and is_current(resource, condition):
+        if _is_failure(condition) and is_of_current_spec(resource.live, condition) is not False:
             since = parse_time(condition.get("lastTransitionTime"))
             return condition if since and is_overdue(app, since, options.span) else None
     return None
@@ -62,10 +62,6 @@ def _is_failure(condition: Object) -> bool:
         and not _WAITS.match(reason)
         and _PASSES not in message
     )
-
-
-def is_current(resource: Resource, condition: Object) -> bool:
-    return is_of_current_spec(resource.live, condition) is not False
 
 
 def _is_halted(resource: Resource) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
 from argolint.values.kubernetes import pod_spec
@@ -174,12 +174,7 @@ def _port_finding(
         )
         if only
         else (
-            Fix(
-                "Call a port that the Service has",
-                "manifest",
-                where,
-                Edit("text", f"name one of {ports_text(ports)} at {pointer}\n"),
-            ),
+            manifest_text(where, "Call a port that the Service has", f"name one of {ports_text(ports)} at {pointer}\n"),
         ),
     )
 

@@ -24,7 +24,6 @@ from typing import NamedTuple
 from argolint import (
     Afterwards,
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -37,7 +36,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch, set_fields
+from argolint.edits import manifest_patch, manifest_text, set_fields
 from argolint.values import dig, get, integer, mapping, maps, text_at, texts
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
@@ -194,17 +193,12 @@ def _fixes(workload: Resource, found: _Shared) -> Iterator[Fix]:
             "each rollout stops it for a moment",
         )
     text = f"{found.claim.id} with ReadWriteMany, or a StatefulSet with volumeClaimTemplates\n"
-    yield Fix(
-        "Or give the pods a volume that they may share, or one each",
-        "manifest",
-        str(found.claim.id),
-        Edit("text", text),
-    )
+    yield manifest_text(found.claim.id, "Or give the pods a volume that they may share, or one each", text)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """Whether the pods still share a volume that they may not."""
-    workload = after.resource(finding.at.resource.key) if finding.at.resource else None
+    workload = after.held(finding.at.resource)
     if workload is None or workload.desired is None:
         return None
     left = _shared(after, fleet, workload, workload.desired)

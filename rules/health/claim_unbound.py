@@ -45,6 +45,7 @@ from argolint.values.quantities import amount
 
 from ..shared.age import Patience, is_overdue, waiting_since
 from ..shared.labels import is_similar_name, label_selector, labels_at
+from ..shared.peers import peer_wants
 
 _LEGACY = "volume.beta.kubernetes.io/storage-class"
 _PEERS = 20
@@ -69,11 +70,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     yield from (Want("events", claim.id, claim.uid) for claim in waiting)
     if not any(_needs_existing_volume(app, claim) for claim in waiting):
         return
-    keys = fleet.of_kind(app.cluster, "", "PersistentVolume")
-    for key in keys if len(keys) <= _PEERS else ():
-        if app.resource(key) is None:
-            for owner in fleet.owners(key)[:1]:
-                yield Want("peer", ResourceId("", "PersistentVolume", "", key.name, "", key.cluster), app=owner)
+    if len(fleet.of_kind(app.cluster, "", "PersistentVolume")) <= _PEERS:
+        yield from peer_wants(app, fleet, (("", "PersistentVolume"),), lambda key: True, _PEERS)
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
-from argolint.edits import manifest_patch
+from argolint import MISSING, App, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
+from argolint.edits import manifest_patch, manifest_text
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
 from argolint.values.kubernetes import DATA_FIELDS, data_keys
 
@@ -89,14 +89,10 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: frozenset[
     for name in get_close_matches(read.key, sorted(keys), 1, 0.6):
         edit = {"op": "replace", "path": read.pointer, "value": name}
         yield manifest_patch(workload.id, f'Read key "{name}"', [edit], "if that is the value that is meant")
-    yield Fix(
+    yield manifest_text(
+        holder.id,
         f'Give {read.kind} {read.name} the key "{read.key}", or read one that it has',
-        "manifest",
-        str(holder.id),
-        Edit(
-            "text",
-            f"{holder.id} has {enumerated(sorted(keys), limit=20)}; `optional: true` lets pods start without the key",
-        ),
+        f"{holder.id} has {enumerated(sorted(keys), limit=20)}; `optional: true` lets pods start without the key",
     )
 
 

@@ -23,9 +23,7 @@ from dataclasses import dataclass
 
 from argolint import (
     App,
-    Edit,
     Finding,
-    Fix,
     Fleet,
     Location,
     Node,
@@ -38,6 +36,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import manifest_text
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, get, items, maps, number_at, text_at
@@ -265,7 +264,7 @@ def _proxy_finding(app: App, resource: Resource, nodes: Sequence[Node], use: _Pr
             *(() if use.user == resource.id else (Related(app.ref, resource.id, role="other"),)),
             *(Related(app.ref, n.id, role="symptom") for n in nodes),
         ),
-        fixes=(Fix(title, "manifest", str(resource.id), Edit("text", text), caveat="its pods restart"),),
+        fixes=(manifest_text(resource.id, title, text, "its pods restart"),),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
         if use.user == resource.id
         else (),

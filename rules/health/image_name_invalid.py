@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
-from argolint.edits import manifest_patch
+from argolint import App, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import show
 from argolint.values import get
 from argolint.values.kubernetes import containers
@@ -89,7 +89,7 @@ def _fix(resource: Resource, place: str, image: str) -> Fix:
         else "Correct the image"
     )
     text = "An image is [REGISTRY/]REPOSITORY[:TAG][@DIGEST], with the repository in small letters.\n"
-    return Fix(title, "manifest", f"the values or kustomization that give {resource.id} its image", Edit("text", text))
+    return manifest_text(f"the values or kustomization that give {resource.id} its image", title, text)
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, rank=Rank.CAUSE)

@@ -34,7 +34,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, set_field
+from argolint.edits import argocd_cm, manifest_patch, manifest_yaml, set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import annotations_of, dig, items
@@ -109,12 +109,11 @@ def _class_fixes(ingress: Resource, known: list[str], served: list[str]) -> Iter
         )
         return
     shown = ", ".join(served or known)
-    yield Fix(
+    yield manifest_yaml(
+        ingress.id,
         "Set ingressClassName to a class that the cluster has" + (f" ({shown})" if shown else ""),
-        "manifest",
-        str(ingress.id),
-        Edit("yaml", "spec:\n  ingressClassName: <name from: kubectl get ingressclass>"),
-        caveat="or make one the default (annotation ingressclass.kubernetes.io/is-default-class), which serves only Ingresses made later",
+        "spec:\n  ingressClassName: <name from: kubectl get ingressclass>",
+        "or make one the default (annotation ingressclass.kubernetes.io/is-default-class), which serves only Ingresses made later",
     )
 
 
@@ -166,15 +165,10 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
         ingress.id.cluster,
         Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),
     )
-    yield Fix(
+    yield argocd_cm(
         "Or judge Ingresses healthy without an address",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
-        ),
-        caveat="an Ingress that no one serves then counts as healthy, in every application",
+        'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
+        "an Ingress that no one serves then counts as healthy, in every application",
     )
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.edits import manifest_patch
+from argolint import App, Finding, Fleet, Location, Resource, Rule
+from argolint.edits import live_command, manifest_patch
 from argolint.values import dig, mapping, number_at, sh
 
 _KINDS = ("StatefulSet", "DaemonSet")
@@ -72,12 +72,11 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
                 if in_git
                 else []
             ),
-            Fix(
+            live_command(
+                resource.id,
                 "Or delete the old pods when it suits",
-                "live",
-                str(resource.id),
-                Edit("command", f"kubectl {namespace}delete pod -l {sh(selector)}"),
-                caveat="all of them go at once",
+                f"kubectl {namespace}delete pod -l {sh(selector)}",
+                "all of them go at once",
             ),
         ),
     )

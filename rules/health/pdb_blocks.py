@@ -20,7 +20,6 @@ from math import ceil
 
 from argolint import (
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -34,7 +33,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_yaml
 from argolint.values import dig, integer, mapping, number_at
 
 from ..shared.labels import label_selector
@@ -166,11 +165,8 @@ def _fixes(budget: Resource, field: str, expected: int, spec: Object) -> Iterato
         )
     enough = _enough_pods(spec.get("minAvailable"), expected)
     if enough:
-        yield Fix(
-            f"Or run {enough} replicas",
-            "manifest",
-            f"the workload that {budget.id} selects",
-            Edit("yaml", f"spec:\n  replicas: {enough}"),
+        yield manifest_yaml(
+            f"the workload that {budget.id} selects", f"Or run {enough} replicas", f"spec:\n  replicas: {enough}"
         )
 
 

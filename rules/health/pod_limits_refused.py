@@ -36,7 +36,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch, set_fields
+from argolint.edits import manifest_patch, manifest_text, set_fields
 from argolint.redaction import excerpt
 from argolint.values import get
 from argolint.values.kubernetes import pod_spec
@@ -79,20 +79,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding_of_others(app: App, fleet: Fleet, namespace: str, bounds: Sequence[Resource]) -> Iterator[Finding]:
     """A finding for the workloads of other applications that the application's ranges and quotas will refuse."""
-    refused = [
-        (peer, found[0])
+    found = (
+        (peer.id, refusals[0])
         for _, peer in peers(app, fleet, *(kind for _, kind in _WORKLOADS))
-        if peer.namespace == namespace and (found := _coming(peer, bounds))
-    ]
-    for resource, refusal in sorted(refused, key=lambda pair: pair[0].id)[:1]:
+        if peer.namespace == namespace and (refusals := _coming(peer, bounds))
+    )
+    refused = sorted(found, key=lambda pair: pair[0])
+    if refused:
+        (id_, refusal), *others = refused
         bound = next(r for r in bounds if r.kind == refusal.by and app.resource(r.key) is not None)
-        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        more = f" and {len(others)} more" if others else ""
         yield Finding(
-            message=f"{bound.id} will refuse new pods of {resource.id}{more}: {excerpt(refusal.says, 90)}.",
+            message=f"{bound.id} will refuse new pods of {id_}{more}: {excerpt(refusal.says, 90)}.",
             at=Location(app.ref, bound.id),
             cause=_cause(refusal),
             confidence="likely",
-            evidence=tuple(f"{one.id}: {excerpt(why.says, 200)}" for one, why in refused[:8]),
+            evidence=tuple(f"{one}: {excerpt(why.says, 200)}" for one, why in refused[:8]),
             fixes=(_bound_fix([bound], refusal),),
         )
 
@@ -148,7 +150,7 @@ def _fixes(resource: Resource, bounds: Sequence[Resource], base: str, found: tup
         yield manifest_patch(resource.id, title, steps, "a container that needs more may be ended or slowed down then")
     elif lacking := [one for one in found if one.says.startswith("failed quota")]:
         text = "".join(f"{base}{one.pointer}: {one.says.removeprefix('failed quota: ')}\n" for one in lacking)
-        yield Fix("Name the amounts that the quota counts", "manifest", str(resource.id), Edit("text", text))
+        yield manifest_text(resource.id, "Name the amounts that the quota counts", text)
     yield _bound_fix([one for one in bounds if one.kind == found[0].by], found[0])
 
 
@@ -163,7 +165,7 @@ def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """What the range and the quota say of the pods after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or not resource.desired:
         return None
     left = _refused(resource.desired, tuple(bounding(after, fleet, resource.namespace)), live=False)

@@ -24,7 +24,6 @@ from dataclasses import replace
 from argolint import (
     Afterwards,
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -34,14 +33,19 @@ from argolint import (
     Rank,
     Related,
     Resource,
-    ResourceId,
-    ResourceKey,
     Rule,
     Symptom,
     Want,
 )
-from argolint.edits import Operation, application_place, manifest_patch, set_field, set_fields
-from argolint.values import dig, enumerated, join_pointer, mapping, maps, parse_version, text_at
+from argolint.edits import (
+    Operation,
+    application_patch,
+    manifest_patch,
+    manifest_text,
+    set_field,
+    set_fields,
+)
+from argolint.values import dig, enumerated, join_pointer, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 from argolint.values.pod_security import LEVEL, ROOT, Violation, level_for, rights, violations
@@ -55,15 +59,15 @@ _REFUSED = regex(r'violates PodSecurity "(baseline|restricted):')
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Events of workloads that are not well, and of what is below them; the Namespace of those that a sync brings."""
     ailing = unwell_below(app)
+    coming = set()
     for resource in app.with_pods():
         if resource.hook and not resource.desired:
             continue
         if resource.health.status in ("Progressing", "Degraded"):
             yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
-        key = ResourceKey(app.cluster, "", "Namespace", "", resource.namespace)
-        if (resource.status == "OutOfSync" or resource.hook) and app.resource(key) is None:
-            id_ = ResourceId("", "Namespace", "", resource.namespace, "", app.cluster)
-            yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+        if resource.status == "OutOfSync" or resource.hook:
+            coming.add(resource.namespace)
+    yield from peer_wants(app, fleet, (("", "Namespace"),), lambda key: key.name in coming)
     raised = {namespace.name for namespace in _raised(app)}
     if raised:
         yield from peer_wants(app, fleet, _WORKLOADS, lambda key: key.namespace in raised, _MOST)
@@ -124,11 +128,10 @@ def _finding_of_others(app: App, fleet: Fleet, namespace: Resource) -> Iterator[
             ),
             related=tuple(Related(ref, peer.id, role="dependent") for ref, peer, _ in found[:5]),
             fixes=(
-                Fix(
+                manifest_text(
+                    namespace.id,
                     "Let the pods fit the level first, or leave it as it is",
-                    "manifest",
-                    str(namespace.id),
-                    Edit("text", f"first let the workloads fit {level}, then raise the level\n"),
+                    f"first let the workloads fit {level}, then raise the level\n",
                 ),
             ),
         )
@@ -209,7 +212,7 @@ def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
         return manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
     fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
     where = f"{resource.id}, if its process can do without"
-    return Fix("Take out of the pods what the level forbids", "manifest", where, Edit("text", f"{fields}\n"))
+    return manifest_text(where, "Take out of the pods what the level forbids", f"{fields}\n")
 
 
 def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
@@ -225,13 +228,13 @@ def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
         patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
         return manifest_patch(namespace.id, title, patch, caveat)
     makes = "CreateNamespace=true" in app.sync_options and resource.namespace == app.destination_namespace
-    if makes and (parse_version(fleet.version) or (99,)) >= (2, 6):
+    if makes and not fleet.is_older(2, 6):
         patch = set_field(
             app.raw, join_pointer("spec", "syncPolicy", "managedNamespaceMetadata", "labels", LEVEL), level
         )
-        return Fix(title, "application", application_place(app), Edit("json-patch", patch), caveat)
+        return application_patch(app, title, patch, caveat)
     text = f"metadata:\n  labels:\n    {LEVEL}: {level}\n"
-    return Fix(title, "manifest", f"Namespace {resource.namespace}", Edit("text", text), caveat)
+    return manifest_text(f"Namespace {resource.namespace}", title, text, caveat)
 
 
 def _caveat(found: tuple[Violation, ...]) -> str:
@@ -242,7 +245,7 @@ def _caveat(found: tuple[Violation, ...]) -> str:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """What the level says of the pods after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.live is None or not resource.desired:
         return None
     spec = pod_spec(resource.desired)[1]

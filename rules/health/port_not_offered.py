@@ -25,7 +25,6 @@ from functools import cache
 
 from argolint import (
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -40,7 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text, manifest_yaml
 from argolint.redaction import excerpt
 from argolint.relations.makers import places
 from argolint.relations.references import may_refer
@@ -195,9 +194,7 @@ def _fixes(
     if wrong == 1:
         yield manifest_patch(service.id, title, edit)
     else:
-        yield Fix(
-            f"{title}, and correct the other ports", "manifest", str(service.id), Edit("yaml", f"{path}: {value}")
-        )
+        yield manifest_yaml(service.id, f"{title}, and correct the other ports", f"{path}: {value}")
 
 
 def _meant_port(wanted: str, entry: Json, offered: Sequence[Port]) -> Port | None:
@@ -286,7 +283,7 @@ def _is_plain_http(port: Port) -> bool:
 def _tls_port_fix(service: ResourceId, number: int) -> Fix:
     """The fix for an API service: the API server uses only HTTPS, so a port for plain HTTP would not answer better."""
     text = f"Add port {number} to spec.ports of {service}; its targetPort is the one on which the program serves TLS."
-    return Fix(f"Offer port {number} with TLS at {service}", "manifest", str(service), Edit("text", text))
+    return manifest_text(service, f"Offer port {number} with TLS at {service}", text)
 
 
 def _port_fixes(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:
@@ -307,9 +304,7 @@ def _port_fixes(resource: Resource, at: str, field: str, default: str, offered: 
 def _manual_fix(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
     """The fix if several ports may be meant, or none exists."""
     text = f"name one of these ports at {at}, or bring the port: {ports_text(offered) or 'there is none yet'}\n"
-    return Fix(
-        "Name a port that is there, or bring the one that is named", "manifest", str(resource.id), Edit("text", text)
-    )
+    return manifest_text(resource.id, "Name a port that is there, or bring the one that is named", text)
 
 
 RULE = Rule(

@@ -40,6 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import manifest_text, manifest_yaml
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.values import dig, get, integer, mapping, maps, number_at
@@ -306,12 +307,7 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
             ]
         else:
             text = f"{probe.kind}:\n  grpc: {{port: {integer(port) or port}}}      # a gRPC server with the health service\n# or, for TLS, httpGet.scheme: HTTPS; or tcpSocket: {{port: {port}}}\n"
-            yield Fix(
-                "Ask in the protocol of the port: gRPC, HTTPS, or a mere TCP connection",
-                "manifest",
-                where,
-                Edit("yaml", text),
-            )
+            yield manifest_yaml(where, "Ask in the protocol of the port: gRPC, HTTPS, or a mere TCP connection", text)
     elif cause == "timing":
         title = "Give the start its time with a startupProbe, and let the liveness probe fail a few times"
         value = {probe.how: dict(mapping(probe.spec, probe.how)), "periodSeconds": 5, "failureThreshold": 30}
@@ -320,17 +316,14 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
     if patch:
         yield Fix(title, "manifest", where, Edit("json-patch", patch), caveat="its pods restart", resource=resource.id)
     elif cause == "command":
-        yield Fix(
-            "Probe with a program of the image, by HTTP or by a TCP connection",
-            "manifest",
+        yield manifest_text(
             where,
-            Edit("text", f"correct {probe.at}/exec/command, or add the program to the image\n"),
-            caveat="its pods restart",
+            "Probe with a program of the image, by HTTP or by a TCP connection",
+            f"correct {probe.at}/exec/command, or add the program to the image\n",
+            "its pods restart",
         )
     elif cause in ("path", "port", "name"):
-        yield Fix(
-            "Ask a path and port that the container answers", "manifest", where, Edit("text", f"correct {probe.at}\n")
-        )
+        yield manifest_text(where, "Ask a path and port that the container answers", f"correct {probe.at}\n")
 
 
 RULE = Rule(

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from argolint import (
     Afterwards,
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -33,7 +32,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, removals, set_field
+from argolint.edits import live_command, manifest_patch, manifest_text, removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
@@ -109,11 +108,8 @@ def _deadlock_finding(app: App, claim: Resource, consumer: Resource) -> Finding:
                 _wave_operations(claim, consumer.wave),
                 "then terminate the operation, so that a new one can start",
             ),
-            Fix(
-                "Then terminate the operation and sync again",
-                "live",
-                f"Application {app.ref}",
-                Edit("command", sync_again_command(app)),
+            live_command(
+                f"Application {app.ref}", "Then terminate the operation and sync again", sync_again_command(app)
             ),
         ),
         explains=(Symptom.health(claim.id),),
@@ -153,14 +149,10 @@ def _unused_claim_finding(app: App, fleet: Fleet, claim: Resource, consumers: li
         evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
         fixes=(
-            Fix(
+            manifest_text(
+                claim.id,
                 "Remove the claim from Git, or start a pod that uses it",
-                "manifest",
-                str(claim.id),
-                Edit(
-                    "text",
-                    f"delete {claim.id} from Git, or let its consumer run a pod: its replicas, or spec.suspend of a CronJob",
-                ),
+                f"delete {claim.id} from Git, or let its consumer run a pod: its replicas, or spec.suspend of a CronJob",
             ),
             *uncounted(fleet, claim, "no pod uses it"),
         ),

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
-from argolint.edits import manifest_patch
+from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
+from argolint.edits import manifest_patch, manifest_text
 from argolint.values import dig, join_pointer, mapping, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.quantities import countable
@@ -240,12 +240,7 @@ def _finding_of_pods(app: App, resource: Resource, excess: _Excess) -> Finding:
         related=_related(app, excess.quota),
         fixes=(
             _quota_fix(app, excess),
-            Fix(
-                "Or ask for less" if is_amount else "Or run fewer pods",
-                "manifest",
-                str(resource.id),
-                Edit("text", f"{excess.says}\n"),
-            ),
+            manifest_text(resource.id, "Or ask for less" if is_amount else "Or run fewer pods", f"{excess.says}\n"),
         ),
     )
 
@@ -291,7 +286,7 @@ def _quota_fix(app: App, excess: _Excess) -> Fix:
     at = f"/spec/hard{join_pointer(excess.name)}"
     caveat = "the nodes need room for it, too" if _counted(excess.name) else ""
     if app.resource(excess.quota.key) is None or not excess.quota.desired:
-        return Fix(title, "manifest", str(excess.quota.id), Edit("text", f"{at}: {need}\n"), caveat)
+        return manifest_text(excess.quota.id, title, f"{at}: {need}\n", caveat)
     value = need if countable(need) == excess.wanted else f"{excess.wanted.normalize():f}"
     return manifest_patch(excess.quota.id, title, [{"op": "replace", "path": at, "value": value}], caveat)
 

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from argolint import (
     App,
     AppRef,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -35,7 +34,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import excerpt
 from argolint.values import enumerated, get, maps, text_at
 from argolint.values.kubernetes import pod_spec
@@ -133,7 +132,7 @@ def _fixes(app: App, old: str, new: str, granting: Sequence[tuple[AppRef, Resour
             yield manifest_patch(one.id, title, steps, caveat)
             return
     text = f"a subject ServiceAccount {new} in {granting[0][1].id}\n"
-    yield Fix(title, "manifest", str(granting[0][1].id), Edit("text", text))
+    yield manifest_text(granting[0][1].id, title, text)
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Finding, Fleet, Location, Resource, Rule
+from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, number_at
@@ -85,12 +86,11 @@ def _no_pod_finding(app: App, resource: Resource, wanted: int) -> Finding:
         at=Location(app.ref, resource.id, "/status"),
         evidence=(f"status.replicas is 0, spec.replicas {wanted}",),
         fixes=(
-            Fix(
+            live_command(
+                resource.id,
                 "Read why its controller makes no pod",
-                "live",
-                str(resource.id),
-                Edit("command", f"kubectl describe {kubectl_name(resource.id)}"),
-                caveat="then look at the health check of the kind in argocd-cm, which calls it Healthy",
+                f"kubectl describe {kubectl_name(resource.id)}",
+                "then look at the health check of the kind in argocd-cm, which calls it Healthy",
             ),
         ),
     )

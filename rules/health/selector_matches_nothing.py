@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Rule, Symptom, Want
-from argolint.edits import manifest_patch
+from argolint import App, Finding, Fix, Fleet, Location, Rank, Related, Rule, Symptom, Want
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import excerpt
 from argolint.values import get, join_pointer
 
@@ -93,11 +93,10 @@ def _no_similar_finding(app: App, one: Selecting) -> Finding:
         confidence="likely",
         evidence=("the project watches orphaned resources, so that Argo CD shows all that the namespace holds",),
         fixes=(
-            Fix(
+            manifest_text(
+                one.resource.id,
                 f"Bring what it is for, or take {one.resource.kind} {one.resource.name} out",
-                "manifest",
-                str(one.resource.id),
-                Edit("text", f"no pod template, pod or Service of namespace {one.namespaces[0]} has {labels}\n"),
+                f"no pod template, pod or Service of namespace {one.namespaces[0]} has {labels}\n",
             ),
         ),
         explains=(Symptom.health(one.resource.id),) if one.resource.health.status not in ("", "Healthy") else (),
@@ -154,7 +153,7 @@ def _evidence(app: App, one: Selecting, near: NearMember) -> Iterator[str]:
 
 def _manual_fix(one: Selecting, near: NearMember) -> Fix:
     text = f"let {one.kind.at} and the labels of {near.member.id} agree\n"
-    return Fix(f"Ask for labels that {near.member.id} has", "manifest", str(one.resource.id), Edit("text", text))
+    return manifest_text(one.resource.id, f"Ask for labels that {near.member.id} has", text)
 
 
 def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.edits import manifest_patch, removals
+from argolint import App, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
+from argolint.edits import live_command, manifest_patch, removals
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
@@ -105,11 +105,10 @@ def _of_check(app: App, resource: Resource) -> Finding:
         at=Location(app.ref, resource.id),
         evidence=(f"health Suspended {excerpt(resource.health.message)}",),
         fixes=(
-            Fix(
+            live_command(
+                resource.id,
                 f"Follow the reason that the {resource.kind} gives",
-                "live",
-                str(resource.id),
-                Edit("command", f"kubectl describe {kubectl_name(resource.id)}"),
+                f"kubectl describe {kubectl_name(resource.id)}",
             ),
         ),
         explains=(Symptom.health(resource.id),),
@@ -124,14 +123,10 @@ def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Fin
         at=Location(app.ref, resource.id),
         evidence=(f"condition {condition}",),
         fixes=(
-            Fix(
+            live_command(
+                resource.id,
                 "Touch the object, so that its controller judges it again",
-                "live",
-                str(resource.id),
-                Edit(
-                    "command",
-                    f"kubectl label {name} reconcile=now && kubectl label {name} reconcile-   # restart or upgrade the operator if the condition stays",
-                ),
+                f"kubectl label {name} reconcile=now && kubectl label {name} reconcile-   # restart or upgrade the operator if the condition stays",
             ),
         ),
         explains=(Symptom.health(resource.id),),
@@ -204,11 +199,10 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
         title = next((_PROMOTE[reason] for reason in reasons if reason in _PROMOTE), "Resume it")
         known = reasons and resource.namespace and pointer == "/status/pauseConditions"
         run = f"argocd app actions run {sh(app.ref)} resume {flags} --namespace {sh(resource.namespace)}"
-        yield Fix(
+        yield live_command(
+            resource.id,
             "Resume it" if _pause_duration(resource) else title,
-            "live",
-            str(resource.id),
-            Edit("command", run if known else f"argocd app actions list {sh(app.ref)} {flags}"),
+            run if known else f"argocd app actions list {sh(app.ref)} {flags}",
         )
 
 

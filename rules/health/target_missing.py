@@ -28,7 +28,6 @@ from functools import cache
 
 from argolint import (
     App,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -41,7 +40,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.edits import Operation, manifest_patch
+from argolint.edits import Operation, manifest_patch, manifest_text
 from argolint.relations.makers import made_secrets
 from argolint.relations.references import Reference, may_refer, namespaced, references
 from argolint.values import get, join_pointer, maps, text_at
@@ -352,7 +351,7 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
     elif near is not None and (near.namespace == key.namespace or is_twin):
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
     text = f"bring {key!s}, or take the reference out of {resource.id}\n"
-    yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
+    yield manifest_text(resource.id, "Bring what is named, or name nothing", text)
 
 
 def _is_subject(named: Reference) -> bool:

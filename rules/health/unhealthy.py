@@ -23,7 +23,6 @@ from datetime import datetime, timedelta
 
 from argolint import (
     App,
-    Edit,
     Event,
     Finding,
     Fix,
@@ -42,6 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.comparison import writers
+from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
@@ -49,7 +49,7 @@ from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
 from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
 from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
-from argolint.values.kubernetes import kubectl_name
+from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
@@ -57,7 +57,7 @@ from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
-from ._unseen import failed_condition, is_current
+from ._unseen import failed_condition
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -161,7 +161,7 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
     times = [parse_time(c.get("lastTransitionTime")) for c in verdicts]
     return (
         bool(verdicts)
-        and all(c.get("status") == "True" and is_current(resource, c) for c in verdicts)
+        and all(c.get("status") == "True" and is_of_current_spec(resource.live, c) is not False for c in verdicts)
         and any(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
     )
 
@@ -368,7 +368,7 @@ def _reason_fixes(
     title = f"Follow the reason that the {resource.kind} gives"
     return (
         *of_reason(resource, reason, pod, job, around),
-        Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
+        live_command(resource.id, title, f"kubectl describe {kubectl_name(resource.id)}"),
     )
 
 
@@ -458,7 +458,7 @@ def _pod_warnings(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 
 def _condition_order(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """Sort key: how unspecific a condition is; the least first."""
-    of_now = is_current(resource, condition)
+    of_now = is_of_current_spec(resource.live, condition) is not False
     message = text_at(condition, "message")
     follows = condition.get("reason") in _CONSEQUENCES or message.endswith(_NO_MORE) or bool(_NOT_READY.match(message))
     return not of_now, follows, _text_order(resource, _condition_text(condition))
@@ -545,11 +545,10 @@ def _application_finding(app: App) -> Finding:
         confidence="possible",
         evidence=(event,) if event else (),
         fixes=(
-            Fix(
-                "Refresh the application, so that its health is taken again",
-                "live",
+            live_command(
                 f"Application {app.ref}",
-                Edit("command", f"argocd app get {sh(app.ref)} --refresh"),
+                "Refresh the application, so that its health is taken again",
+                f"argocd app get {sh(app.ref)} --refresh",
             ),
         ),
         explains=(Symptom.health(),),

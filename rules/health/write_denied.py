@@ -39,6 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import manifest_text, manifest_yaml
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
@@ -211,40 +212,26 @@ def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Ite
     match cause:
         case "read-only-root":
             text = f"volumeMounts:\n- name: scratch\n  mountPath: {excerpt(above, 120) or 'FOLDER_THAT_IT_WRITES'}\n---\nvolumes:\n- name: scratch\n  emptyDir: {{}}\n"
-            yield Fix(
-                "Mount an emptyDir where it writes",
-                "manifest",
-                where,
-                Edit("yaml", text),
-                "its pods restart; more paths may follow",
+            yield manifest_yaml(
+                where, "Mount an emptyDir where it writes", text, "its pods restart; more paths may follow"
             )
         case "read-only-mount":
             text = f"{_faulty_pointer(denial, cause)}: readOnly: false, or an emptyDir for what is written; files of a ConfigMap or Secret stay read-only\n"
-            yield Fix(
-                "Let the mount be written, or write elsewhere",
-                "manifest",
-                where,
-                Edit("text", text),
-                "its pods restart",
-            )
+            yield manifest_text(where, "Let the mount be written, or write elsewhere", text, "its pods restart")
         case "owner":
             text = f"securityContext:          # of the pod\n  fsGroup: {user or '<group of the container>'}\n  fsGroupChangePolicy: OnRootMismatch\n"
             title = "Give the volume to the container's group by fsGroup"
-            yield Fix(
-                title, "manifest", where, Edit("yaml", text), "its pods restart; NFS and some drivers ignore fsGroup"
-            )
+            yield manifest_yaml(where, title, text, "its pods restart; NFS and some drivers ignore fsGroup")
         case "not-executable":
             text = "What copies it there keeps its mode and runs as a user that the container shares (cp -p, chmod 0755); a node that mounts the volumes of pods with noexec runs nothing from them.\n"
-            yield Fix(
-                "Make the copied program executable, on a volume that allows it", "manifest", where, Edit("text", text)
-            )
+            yield manifest_text(where, "Make the copied program executable, on a volume that allows it", text)
         case "host-path":
             text = f"chown -R {user or '<uid>'} PATH_ON_THE_NODE   # or an init container that does so as root\n"
             title = "Give the directory on the node to the container's user"
             yield Fix(title, "live", "the nodes", Edit("text", text), "fsGroup does not apply to hostPath")
         case _:
             text = "runAsUser, fsGroup and the mode of the file (defaultMode of a ConfigMap or Secret, chmod in the image) decide.\n"
-            yield Fix("Run as a user that may use the file, or change its mode", "manifest", where, Edit("text", text))
+            yield manifest_text(where, "Run as a user that may use the file, or change its mode", text)
 
 
 def _host_path_group(obj: Object, spec: Object) -> tuple[str, str, str] | None:

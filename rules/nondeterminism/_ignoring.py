@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from argolint import App, Edit, Fix, Resource, ResourceId
-from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint import App, Fix, Resource, ResourceId
+from argolint.edits import RESPECT, application_patch, ignore_entries, sync_option
 from argolint.values import join_pointer
 from argolint.values.patterns import regex
 
@@ -31,12 +31,8 @@ def ignore_fix(app: App, roots: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix
     stamp = all(s.kind == "stamp" for s in roots)
     hides = "" if stamp else "It also hides a change that is wanted."
     first = "The first sync still writes a random value." if secret else ""
-    return Fix(
-        title="Ignore the fields and keep their live values",
-        target="application",
-        where=application_place(app),
-        edit=Edit("json-patch", operations),
-        caveat=" ".join(filter(None, (hides, first))),
+    return application_patch(
+        app, "Ignore the fields and keep their live values", operations, " ".join(filter(None, (hides, first)))
     )
 
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint import App, Finding, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.edits import manifest_text
 from argolint.values import below, dig, enumerated, join_pointer, labels_of, mapping
 from argolint.values.kubernetes import images
 
@@ -125,15 +126,11 @@ def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resour
         confidence="likely",
         related=tuple(Related(app.ref, r.id, _TEMPLATE + join_pointer(k), "symptom") for r, k in places[1:]),
         fixes=(
-            Fix(
-                title="Hash only the data in the chart's templates",
-                target="manifest",
-                where=f"templates of chart {chart}",
-                edit=Edit(
-                    "text",
-                    '{{ (include (print $.Template.BasePath "/configmap.yaml") . | fromYaml).data | toJson | sha256sum }}',
-                ),
-                caveat="The pods restart once more.",
+            manifest_text(
+                f"templates of chart {chart}",
+                "Hash only the data in the chart's templates",
+                '{{ (include (print $.Template.BasePath "/configmap.yaml") . | fromYaml).data | toJson | sha256sum }}',
+                "The pods restart once more.",
             ),
         ),
         explains=explains,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argolint import Edit, Fix
+from argolint import Fix
+from argolint.edits import argocd_cm
 
 
 def installation_id_fix(caveat: str = "") -> Fix:
@@ -10,12 +11,10 @@ def installation_id_fix(caveat: str = "") -> Fix:
     content = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
     )
-    return Fix(
+    return argocd_cm(
         "Give each Argo CD its own installationID",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat=caveat or "needs annotation tracking; sync every Application once, without prune",
+        content,
+        caveat or "needs annotation tracking; sync every Application once, without prune",
     )
 
 
@@ -26,10 +25,4 @@ def label_key_fix(
     content = (
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.instanceLabelKey: {key}\n"
     )
-    return Fix(
-        title,
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat="sync every Application of that Argo CD once, without prune",
-    )
+    return argocd_cm(title, content, "sync every Application of that Argo CD once, without prune")

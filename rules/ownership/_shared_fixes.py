@@ -11,7 +11,7 @@ import yaml
 
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
-from argolint.edits import handover
+from argolint.edits import handover, live_command, manifest_text, manifest_yaml
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined, parse_version
 from argolint.values.knowledge import dump
@@ -40,15 +40,11 @@ def fixed_name_reasons(shared: Shared) -> Iterator[str]:
 def fixes(shared: Shared) -> Iterator[Fix]:
     """The fixes, best first."""
     if shared.hook:
-        yield Fix(
-            "Give each Application's hook a name of its own",
-            "manifest",
+        yield manifest_text(
             _source_places(shared.parties),
-            Edit(
-                "text",
-                f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
-            ),
-            caveat="with generateName add the delete policy HookSucceeded, or finished ones pile up",
+            "Give each Application's hook a name of its own",
+            f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
+            "with generateName add the delete policy HookSucceeded, or finished ones pile up",
         )
         return
     if shared.strayed is not None:
@@ -151,25 +147,20 @@ def _one_owner_fix(shared: Shared, keeper: Party | None) -> Fix:
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     who = shared.names(leavers)
     if keeper is None:
-        return Fix(
-            f"Move {shared.id} to one shared Application and switch it off in {who}",
-            "manifest",
+        return manifest_yaml(
             _source_places(leavers),
-            Edit("yaml", _handover_steps(shared, None, leavers)),
-            caveat="the shared Application must sync before the others",
+            f"Move {shared.id} to one shared Application and switch it off in {who}",
+            _handover_steps(shared, None, leavers),
+            "the shared Application must sync before the others",
         )
     if not leavers:
-        return Fix(
+        return live_command(
+            shared.id,
             f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
-            "live",
-            str(shared.id),
-            Edit(
-                "command",
-                handover.take_over(
-                    shared.id, keeper.app, _release_command(shared, [keeper]), shared.blocking_tracking(keeper)
-                ),
+            handover.take_over(
+                shared.id, keeper.app, _release_command(shared, [keeper]), shared.blocking_tracking(keeper)
             ),
-            caveat="the former owner must not render it again",
+            "the former owner must not render it again",
         )
     blocks = [_first_switch(p) for p in leavers]
     values = next((b for b in blocks if b), None)

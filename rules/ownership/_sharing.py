@@ -135,7 +135,7 @@ class Shared:
         found = [
             p
             for p in self.parties
-            if p.former and p.claims and any(o.origin == p.origin and not o.former for o in self.parties if o is not p)
+            if p.former and p.claims and any(o.origin == p.origin and not o.former for o in self.parties)
         ]
         return found[0] if len(found) == 1 else None
 

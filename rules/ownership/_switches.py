@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from argolint import App, Json, Resource
 from argolint.edits import application_place
 from argolint.values.patterns import regex
 
 from ..shared.chart_catalogue import SharedGroup, charts_named
-from ..shared.charts import Release, release_of
+from ..shared.charts import Release, nested_block, release_of
 
 _IN_APPLICATION = " (Application)"
 """Prefix of a key in charts.yaml that is a field of the Application, not a value of the chart."""
@@ -92,14 +90,7 @@ def _values_place(app: App, release: Release) -> str:
 
 def _application_yaml(way: Mapping[str, Any]) -> str:
     """`spec.source.helm.skipCrds (Application): true` as the YAML of an Application."""
-    nested: dict[str, Any] = {}
-    for key, value in way.items():
-        *parents, last = key.removesuffix(_IN_APPLICATION).split(".")
-        node = nested
-        for parent in parents:
-            node = node.setdefault(parent, {})
-        node[last] = value
-    return str(yaml.safe_dump(nested, sort_keys=False))
+    return nested_block({key.removesuffix(_IN_APPLICATION): value for key, value in way.items()})
 
 
 def _rename_keys(app: App, resource: Resource, release: Release, group: SharedGroup) -> Iterator[str]:

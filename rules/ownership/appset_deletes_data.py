@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
+from argolint import App, Finding, Fleet, Location, Object, Related, Resource, Rule, Want
 from argolint.application.application_sets import (
     UNSEEN_POLICY,
     Controller,
@@ -31,6 +31,7 @@ from argolint.application.application_sets import (
     preserves,
     settings_want,
 )
+from argolint.edits import manifest_yaml
 from argolint.edits.pruning import cascades, outlives
 from argolint.values import enumerated, text_at
 
@@ -65,18 +66,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         evidence=(*(f"{r.id}: {lost_data(r.group, r.kind)}" for r in data[:5]), *_policy_evidence(controller, owner)),
         related=tuple(Related(app.ref, r.id, "", "other") for r in data[1:]),
         fixes=(
-            Fix(
-                title="Let the set leave what its Applications deployed",
-                target="manifest",
-                where=f"the manifest of ApplicationSet {name}",
-                edit=Edit("yaml", "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n"),
-                caveat="an Application that is meant to go then leaves its objects as well",
+            manifest_yaml(
+                f"the manifest of ApplicationSet {name}",
+                "Let the set leave what its Applications deployed",
+                "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n",
+                "an Application that is meant to go then leaves its objects as well",
             ),
-            Fix(
-                title="Keep the objects that hold data",
-                target="manifest",
-                where=f"the manifest of {data[0].id}",
-                edit=Edit("yaml", "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Delete=false\n"),
+            manifest_yaml(
+                f"the manifest of {data[0].id}",
+                "Keep the objects that hold data",
+                "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Delete=false\n",
             ),
         ),
     )

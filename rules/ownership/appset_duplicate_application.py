@@ -28,7 +28,7 @@ from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, R
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, owner_references, parse_version, text_at
+from argolint.values import dig, items, mapping, maps, owner_references, text_at
 from argolint.values.patterns import regex
 
 from ._application_sets import NAMED_TWICE, OWNED_TWICE, innermost_generators
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; reported by the Application itself, else by one of the set's, else by the fleet's first."""
     for duplicate in fleet.derive(_duplicates_by_application).get(app.ref, ()):
         yield _finding(duplicate, fleet)
-    if parse_version(fleet.version) and not fleet.at_least(2, 10):
+    if fleet.is_older(2, 10):
         yield from (_namesakes(app, name, found) for name, found in fleet.derive(_by_name).get(app.ref, ()))
 
 

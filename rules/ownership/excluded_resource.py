@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
+from argolint.edits import manifest_yaml
 from argolint.values import dig
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
 from argolint.values.patterns import regex
@@ -113,12 +114,8 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
     where = f"{source.get('path') or source.get('chart')} of {source.get('repoURL')}"
     if resource.kind in ("Endpoints", "EndpointSlice") and resource.group in ("", "discovery.k8s.io"):
         service = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: {resource.name}\n  namespace: {resource.namespace}\nspec:\n  type: ExternalName\n  externalName: <host name of the outside service>\n"
-        yield Fix(
-            "Point the Service at a host name",
-            "manifest",
-            where,
-            Edit("yaml", service),
-            caveat="needs an outside service with a DNS name",
+        yield manifest_yaml(
+            where, "Point the Service at a host name", service, "needs an outside service with a DNS name"
         )
     yield Fix(
         "Take the object out of the manifests",

@@ -23,9 +23,7 @@ from urllib.parse import urlsplit
 from argolint import (
     App,
     AppRef,
-    Edit,
     Finding,
-    Fix,
     Fleet,
     Location,
     Object,
@@ -36,6 +34,7 @@ from argolint import (
     Rule,
     Want,
 )
+from argolint.edits import manifest_text
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, mapping, maps, text_at, texts
 
@@ -151,11 +150,10 @@ def _finding(app: App, ingress: Resource, owner: AppRef, other: Resource, claim:
         ),
         related=(Related(owner, other.id, role="other"),),
         fixes=(
-            Fix(
+            manifest_text(
+                ingress.id,
                 "Give one of them another host or path",
-                "manifest",
-                str(ingress.id),
-                Edit("text", f"{excerpt(claim.host + claim.path, 80)}: {ingress.id} or {other.id}\n"),
+                f"{excerpt(claim.host + claim.path, 80)}: {ingress.id} or {other.id}\n",
             ),
         ),
     )

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
+from argolint.edits import manifest_text
 from argolint.values.knowledge import dump
 from argolint.values.patterns import regex
 
@@ -63,12 +64,11 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
     if orphans and all(_is_of_argocd(n) for n in orphans):
         yield replace(known, title="List what Argo CD made or was started with as known orphans")
         return
-    yield Fix(
-        "Put the objects that are needed into Git",
-        "manifest",
+    yield manifest_text(
         f"the source of {app.ref}",
-        Edit("text", "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n"),
-        caveat="delete those that no one needs"
+        "Put the objects that are needed into Git",
+        "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n",
+        "delete those that no one needs"
         + ("" if not any(map(_is_of_argocd, orphans)) else ", but no Application or AppProject"),
     )
     if ignore:

@@ -25,10 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
+from argolint import App, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.application.shared_warnings import SharedWarning, shared_warnings
 from argolint.application.tracked import Tracking, tracking_of
 from argolint.comparison import TRACKING_ID
+from argolint.edits import live_command, manifest_text
 from argolint.edits.consequences import consequences
 from argolint.edits.handover import sync, untrack
 from argolint.values import annotations_of, labels_of, owner_references, text_at
@@ -106,12 +107,11 @@ def _one_maker_fixes(tracking: Tracking, resource: Resource) -> tuple[Fix, ...]:
     """The fixes for an object of Git that an object of another Application makes."""
     maker = f"{tracking.kind} {tracking.namespace}/{tracking.name}"
     return (
-        Fix(
+        manifest_text(
+            resource.id,
             f"Leave {resource.id} out of this Application, since {maker} makes it",
-            "manifest",
-            str(resource.id),
-            Edit("text", f"Or let {maker} of Application {tracking.shown} make an object of another name."),
-            caveat="sync without pruning, so that the live object stays",
+            f"Or let {maker} of Application {tracking.shown} make an object of another name.",
+            "sync without pruning, so that the live object stays",
         ),
     )
 
@@ -149,12 +149,11 @@ def _two_clusters_finding(app: App, other: App, warning: SharedWarning, resource
             f"condition SharedResourceWarning: {warning.condition.message}",
         ),
         fixes=(
-            Fix(
+            live_command(
+                resource.id,
                 "Compare the uids; if they are one, deploy it from one Application",
-                "live",
-                str(resource.id),
-                Edit("command", command),
-                caveat="other uids mean that the metadata was copied: then sync this Application in full",
+                command,
+                "other uids mean that the metadata was copied: then sync this Application in full",
             ),
         ),
         explains=(
@@ -211,24 +210,22 @@ def _adopt_fix(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
     """The fix by a sync, which takes the object over unless FailOnSharedResource refuses it because of the stray data."""
     if resource is not None and "FailOnSharedResource=true" in app.sync_options:
         return _untrack_fix(fleet, resource)
-    return Fix(
-        "Sync the Application in full, which writes its own tracking data",
-        "live",
+    return live_command(
         f"Application {app.ref}",
-        Edit("command", sync(app.ref) + "\n"),
-        caveat="lasts only when the other writer is gone",
+        "Sync the Application in full, which writes its own tracking data",
+        sync(app.ref) + "\n",
+        "lasts only when the other writer is gone",
     )
 
 
 def _untrack_fix(fleet: Fleet, resource: Resource) -> Fix:
     """The fix that removes the stray data from the live object."""
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
-    return Fix(
+    return live_command(
+        resource.id,
         "Take the stray tracking data off the live object, then sync",
-        "live",
-        str(resource.id),
-        Edit("command", f"{untrack(resource.id, key)}\n"),
-        caveat="lasts only when the other writer is gone",
+        f"{untrack(resource.id, key)}\n",
+        "lasts only when the other writer is gone",
     )
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
-from argolint.edits import application_place, set_field
+from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
 from argolint.values import dig, enumerated, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
@@ -142,11 +142,10 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
     named = users(app)
     needed = [str(i) for i in names if named.get((i.group, i.kind, i.namespace, i.name))]
     if needed:
-        yield Fix(
-            f"Bring {enumerated(needed)} back into Git, or stop naming {'it' if len(needed) == 1 else 'them'}",
-            "manifest",
+        yield manifest_text(
             f"Application {app.ref}",
-            Edit("text", "Only then is there nothing left that a sync with prune would break."),
+            f"Bring {enumerated(needed)} back into Git, or stop naming {'it' if len(needed) == 1 else 'them'}",
+            "Only then is there nothing left that a sync with prune would break.",
         )
         return
     if protected := sorted({*forbidden, *data}):
@@ -163,21 +162,19 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
     waits = _UNCONFIRMED in reasons
     sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else it waits for the confirmation
     confirm = [_SOON, f"argocd app confirm-deletion {sh(app.ref)}"] if waits else []
-    yield Fix(
+    yield live_command(
+        f"Application {app.ref}",
         ("Take Prune=false off and sync" if free else "Sync")
         + f" once with prune{', and confirm it' if confirm else ''}",
-        "live",
-        f"Application {app.ref}",
-        Edit("command", "\n".join((*free, sync, *confirm)) + "\n"),
-        caveat=caveat,
+        "\n".join((*free, sync, *confirm)) + "\n",
+        caveat,
     )
     if _AUTOMATIC_OFF in reasons:
-        yield Fix(
+        yield application_patch(
+            app,
             "Let automated sync prune what leaves Git",
-            "application",
-            application_place(app),
-            Edit("json-patch", set_field(app.raw, "/spec/syncPolicy/automated/prune", True)),
-            caveat="every object that leaves Git is then deleted at once",
+            set_field(app.raw, "/spec/syncPolicy/automated/prune", True),
+            "every object that leaves Git is then deleted at once",
         )
 
 

@@ -41,6 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.comparison import has_sync_option
+from argolint.edits import manifest_text
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
@@ -87,8 +88,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _is_within_reach(key.namespace, resource.id) else ():
                     if owner != app.ref and len(requested) < _PEERS and not fleet.by_ref[owner].deleting:
-                        peer = ResourceId(group, kind, key.namespace, key.name, "", key.cluster)
-                        requested.add(Want("peer", peer, app=owner))
+                        requested.add(Want("peer", key.id, app=owner))
     yield from sorted(requested, key=repr)
 
 
@@ -244,12 +244,11 @@ def _evidence(app: App, users: Sequence[User]) -> Iterator[str]:
 def _fixes(resource: Resource) -> Iterator[Fix]:
     yield keep_fix(resource, "once nothing names it")
     if is_secret(resource):
-        yield Fix(
-            "Name another Secret, made beforehand",
-            "manifest",
+        yield manifest_text(
             "the values or manifests that name it",
-            Edit("text", f"make a Secret under a new name with the keys of {resource.name}, then name that one\n"),
-            caveat="the pods restart once",
+            "Name another Secret, made beforehand",
+            f"make a Secret under a new name with the keys of {resource.name}, then name that one\n",
+            "the pods restart once",
         )
     else:
         yield Fix(

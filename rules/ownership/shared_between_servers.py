@@ -45,6 +45,7 @@ from argolint import (
 )
 from argolint.application.fleet import Claimant, Crossing
 from argolint.application.shared_warnings import shared_warnings
+from argolint.edits import live_command, manifest_text
 from argolint.edits.handover import guard, sync, unguard
 from argolint.values import enumerated, sh
 
@@ -243,15 +244,11 @@ def _leave_fix(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef]
     shown = [str(ResourceId(*found)) for found in contest["objects"][:_SHOWN]]
     them = "them" if contest["count"] > 1 else "it"
     more = f" and {contest['count'] - len(shown)} more" if contest["count"] > len(shown) else ""
-    return Fix(
-        f"Leave {them} to {_parties_text(keepers)}",
-        "manifest",
+    return manifest_text(
         enumerated([f"Application {_party_text(p)}" for p in leavers]),
-        Edit(
-            "text",
-            f"Before the change is merged, take out of what {_parties_text(leavers)} render{'' if leavers[1:] else 's'}: "
-            f"{enumerated(shown, limit=None)}{more}.",
-        ),
+        f"Leave {them} to {_parties_text(keepers)}",
+        f"Before the change is merged, take out of what {_parties_text(leavers)} render{'' if leavers[1:] else 's'}: "
+        f"{enumerated(shown, limit=None)}{more}.",
     )
 
 
@@ -262,12 +259,11 @@ def _one_argocd_fix(claimants: Sequence[Mapping[str, Json]]) -> Fix:
         ref = _ref(leaver)
         lines += [f"# on {leaver['argocd']}:", f"argocd app delete {sh(ref.namespace)}/{sh(ref.name)} --cascade=false"]
     lines += [f"# then on {keeper['argocd']}, so that its tracking data is on every object:", sync(_ref(keeper))]
-    return Fix(
-        f"Deploy them from one Argo CD alone, here from {keeper['argocd']}",
-        "live",
+    return live_command(
         enumerated([f"Application {_party_text(p)}" for p in leavers]),
-        Edit("command", "\n".join(lines) + "\n"),
-        caveat="removes the whole Application there but keeps its objects; remove it from Git or its ApplicationSet too",
+        f"Deploy them from one Argo CD alone, here from {keeper['argocd']}",
+        "\n".join(lines) + "\n",
+        "removes the whole Application there but keeps its objects; remove it from Git or its ApplicationSet too",
     )
 
 
@@ -283,12 +279,11 @@ def _separation_fixes(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
 
 
 def _take_over_fix(claimant: Mapping[str, Json]) -> Fix:
-    return Fix(
-        f"Sync {_party_text(claimant)} in full, which makes it the owner",
-        "live",
+    return live_command(
         f"Application {_ref(claimant)}",
-        Edit("command", f"# on {claimant['argocd']}:\n{sync(_ref(claimant))}\n"),
-        caveat="do it before the other one syncs with prune",
+        f"Sync {_party_text(claimant)} in full, which makes it the owner",
+        f"# on {claimant['argocd']}:\n{sync(_ref(claimant))}\n",
+        "do it before the other one syncs with prune",
     )
 
 

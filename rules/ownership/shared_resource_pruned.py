@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint import App, AppRef, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID
+from argolint.edits import live_command
 from argolint.edits.handover import released, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
@@ -116,12 +117,11 @@ def _handover_fix(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> 
     key = tracking.by if tracking else TRACKING_ID
     release = released(resource.id, [keeper.instance], key)
     guarded = "FailOnSharedResource=true" in keeper.sync_options
-    return Fix(
+    return live_command(
+        resource.id,
         f'Hand it over to "{taker.name}" first',
-        "live",
-        str(resource.id),
-        Edit("command", take_over(resource.id, taker, release, key if tracking and guarded else "")),
-        caveat="the deletion runs already: guard the object at once"
+        take_over(resource.id, taker, release, key if tracking and guarded else ""),
+        "the deletion runs already: guard the object at once"
         if app.deleting
         else "run it before the next sync with prune",
     )

@@ -24,6 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, R
 from argolint.application.fleet import IN_CLUSTER
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
+from argolint.edits import argocd_cm
 from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig, labels_of
@@ -150,15 +151,10 @@ def _exclude_fix(app: App, resource: Resource) -> Fix:
     known = app.cluster != IN_CLUSTER and not app.cluster.startswith("name:")
     where = f'\n      clusters: ["{app.cluster}"]' if known else ""
     entry = f'    - apiGroups: ["{resource.group}"]\n      kinds: ["{resource.kind}"]{where}\n'
-    return Fix(
+    return argocd_cm(
         f"Exclude {resource.kind}, which no one writes by hand, from what Argo CD reads",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  resource.exclusions: |\n{entry}",
-        ),
-        caveat="add it to the list that is there",
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  resource.exclusions: |\n{entry}",
+        "add it to the list that is there",
     )
 
 

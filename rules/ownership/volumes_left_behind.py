@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule
-from argolint.edits import manifest_patch, set_field
+from argolint import App, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule
+from argolint.edits import manifest_patch, manifest_text, manifest_yaml, set_field
 from argolint.redaction import excerpt
 from argolint.values import dig, join_pointer, mapping, maps, text_at
 from argolint.values.knowledge import dump
@@ -71,7 +71,7 @@ def _mount_fixes(resource: Resource, volume: str, container: str, mount: Object)
             steps = set_field(resource.desired, f"{at}/volumeMounts", [*maps(found, "volumeMounts"), dict(mount)])
             yield manifest_patch(resource.id, f"Mount {volume} again", steps)
     text = f"{volume} of {resource.id}\n"
-    yield Fix("Or drop the volume once its data is elsewhere", "manifest", str(resource.id), Edit("text", text))
+    yield manifest_text(resource.id, "Or drop the volume once its data is elsewhere", text)
 
 
 def _coming(app: App, kind: str, group: str) -> list[Resource]:
@@ -162,7 +162,7 @@ def _keep_fix(old: Resource, new: Resource) -> Fix:
     text = (
         f"metadata.name of {new.kind}: {old.name} (in a chart: nameOverride, fullnameOverride or the release's name)\n"
     )
-    return Fix(f"Keep the name {old.name}", "manifest", str(new.id), Edit("text", text))
+    return manifest_text(new.id, f"Keep the name {old.name}", text)
 
 
 def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
@@ -183,13 +183,7 @@ def _clone_fix(new: Resource, pairs: Sequence[tuple[str, str]]) -> Fix:
         for before, after in pairs
     ]
     caveat = "the CSI driver has to clone volumes; stop the old pods first, and give each further replica its claim"
-    return Fix(
-        "Or clone the old claims before the sync",
-        "manifest",
-        f"namespace {new.namespace}",
-        Edit("yaml", dump(made)),
-        caveat,
-    )
+    return manifest_yaml(f"namespace {new.namespace}", "Or clone the old claims before the sync", dump(made), caveat)
 
 
 RULE = Rule(

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint.edits import consequences as operations
-from argolint.edits import set_field
+from argolint.edits import patch_command, set_field
 from argolint.values import (
     condition,
     dig,
@@ -327,8 +327,8 @@ STOP_KES = "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secret
 
 def release_secret(namespace: str, name: str) -> str:
     """The command that removes a Secret's owner; it deletes nothing."""
-    operations = """'[{"op": "remove", "path": "/metadata/ownerReferences"}]'"""
-    return f"kubectl -n {sh(namespace)} patch secret {sh(name)} --type=json -p {operations}"
+    secret = ResourceId("", "Secret", namespace, name)
+    return patch_command(secret, [{"op": "remove", "path": "/metadata/ownerReferences"}])
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:

@@ -40,7 +40,7 @@ class FailedPlace:
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: FailedPlace) -> Afterwards | None:
     """The operator's result for the finding's ExternalSecret after the fix."""
     id_ = finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    resource = after.held(id_)
     if resource is not None and resource.missing and resource.desired:  # the object is created as in Git
         resource = structs.replace(resource, live_state=resource.desired, live_known=True)
     if resource is None or not resource.live or fix.target not in ("manifest", "live"):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Symptom
-from argolint.edits import consequences
+from argolint.edits import consequences, live_command
 from argolint.messages import telling
 from argolint.values.patterns import regex
 
@@ -116,11 +116,10 @@ def _webhook_fixes(app: App, fleet: Fleet, why: str) -> Iterator[Fix]:
         Edit("command", f"{reach}\nkubectl get services -A -l app.kubernetes.io/name=external-secrets-webhook"),
     )
     if not _is_managed(app, fleet):
-        yield Fix(
-            "Delete the webhook configuration that an operator left behind",
-            "live",
+        yield live_command(
             "ValidatingWebhookConfiguration",
-            Edit("command", f"kubectl delete validatingwebhookconfigurations {' '.join(_CONFIGURATIONS)}"),
+            "Delete the webhook configuration that an operator left behind",
+            f"kubectl delete validatingwebhookconfigurations {' '.join(_CONFIGURATIONS)}",
             "only when no External Secrets Operator is installed any more",
         )
 

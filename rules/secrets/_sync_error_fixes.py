@@ -7,10 +7,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
-from argolint.edits import set_field
+from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, enumerated, items, sh
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 from . import _stores as stores
 from ._provider import credentials_without_namespace, namespaces_fix
@@ -127,11 +128,8 @@ def exact_edits(
                 resource, "Keep the Secret when the provider loses the key", "/spec/target/deletionPolicy", "Retain"
             )
         case "duplicate-key":
-            yield Fix(
-                "Give each entry of spec.data its own secretKey",
-                "manifest",
-                where,
-                Edit("text", "rename or remove the later entry"),
+            yield manifest_text(
+                where, "Give each entry of spec.data its own secretKey", "rename or remove the later entry"
             )
         case "conflict":
             yield from _stale_status_fixes(resource, version)
@@ -180,9 +178,7 @@ def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         if each.name.partition(".")[0] == missing and each.similar_key:
             text = f'{each.pointer}: nothing fetches "{missing}"; spec.data has "{each.similar_key}".'
             where = f"ExternalSecret {resource.namespace}/{resource.name}"
-            yield Fix(
-                f'Write "{each.similar_key}" for "{missing}" in the template', "manifest", where, Edit("text", text)
-            )
+            yield manifest_text(where, f'Write "{each.similar_key}" for "{missing}" in the template', text)
             return
 
 
@@ -197,15 +193,11 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         yield field_fix(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
     elif elsewhere := stores.other_namespaces(app, fleet, kind, name, resource.namespace):
         spaces = enumerated(elsewhere)
-        yield Fix(
-            f'Make the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
-            "manifest",
+        yield manifest_text(
             f"{kind} {elsewhere[0]}/{name}",
-            Edit(
-                "text",
-                f"It is in namespace {spaces}: a SecretStore serves its own namespace alone. A ClusterSecretStore (with spec.conditions, so that"
-                f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
-            ),
+            f'Make the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
+            f"It is in namespace {spaces}: a SecretStore serves its own namespace alone. A ClusterSecretStore (with spec.conditions, so that"
+            f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
         )
     else:
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
@@ -224,13 +216,7 @@ def _stale_status_fixes(resource: Resource, version: OperatorVersion) -> Iterato
         have = f"the operator is {version}" if version.known or version.below else "its version is unknown"
         caveat = f"{have}; the API versions v1alpha1 and v1beta1 end on the way: move the manifests to external-secrets.io/v1"
         text = "Up to v0.10.7 a second reconcile on a stale cache fails, and Ready stays False until refreshTime + refreshInterval; since v0.11.0 a conflict is requeued silently."
-        yield Fix(
-            "Upgrade External Secrets to v0.11.0 or later",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", text),
-            caveat,
-        )
+        yield external_secrets_upgrade("v0.11.0 or later", text, caveat)
         if es.refresh_interval(resource.live).total_seconds() > 60:
             yield field_fix(
                 resource,
@@ -252,11 +238,10 @@ def _take_over_fix(resource: Resource, secret: str) -> Fix:
         es.force_sync(es.FULL_NAME, ns, resource.name),
         "# 4. only when it is Ready: remove the old object from Git",
     )
-    return Fix(
-        "Stop Kubernetes External Secrets, drop the Secret's ownerReferences, force a sync",
-        "live",
+    return live_command(
         f"Secret {ns}/{secret}",
-        Edit("command", "\n".join(lines)),
+        "Stop Kubernetes External Secrets, drop the Secret's ownerReferences, force a sync",
+        "\n".join(lines),
         "with self-heal on, Argo CD restarts Kubernetes External Secrets: pause it first",
     )
 
@@ -291,9 +276,8 @@ def _sync_now_fix(resource: Resource, title: str) -> Fix:
         annotated = set_field(resource.live or {}, "/metadata/annotations/force-sync", "now")
         where = f"ExternalSecret {resource.namespace}/{resource.name}"
         return Fix(title, "live", where, command, safe=True, plays=Edit("json-patch", annotated))
-    return Fix(
-        "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
-        "manifest",
+    return manifest_yaml(
         f"ExternalSecret {resource.namespace}/{resource.name}",
-        Edit("yaml", "spec:\n  refreshInterval: 1h0m0s"),
+        "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
+        "spec:\n  refreshInterval: 1h0m0s",
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import Edit, Fix, Resource, ResourceId
-from argolint.edits import set_field
+from argolint.edits import manifest_yaml, set_field
 from argolint.values import dig, join_pointer, mapping
 from argolint.values.patterns import regex
 
@@ -62,18 +62,16 @@ def _merge_fixes(resource: Resource, owner: str) -> Iterator[Fix]:
     sourceRef:
       storeRef: {{kind: <kind>, name: <the store of {resource.name}>}}"""
     title = f"Fetch the keys of {resource.name} in the owner of the Secret, each from its own store"
-    yield Fix(
-        title,
-        "manifest",
+    yield manifest_yaml(
         where,
-        Edit("yaml", text),
+        title,
+        text,
         f"since v0.11.0 {es.creation_policy(resource.live)} adds nothing to a Secret that another ExternalSecret owns; remove {resource.name} afterwards",
     )
-    yield Fix(
-        "Let the first ExternalSecret make the Secret without owning it",
-        "manifest",
+    yield manifest_yaml(
         where,
-        Edit("yaml", "spec:\n  target:\n    creationPolicy: Orphan"),
+        "Let the first ExternalSecret make the Secret without owning it",
+        "spec:\n  target:\n    creationPolicy: Orphan",
         "the Secret then stays when that ExternalSecret is deleted",
     )
 

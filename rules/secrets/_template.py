@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
-from argolint import Edit, Fix, Json, Object, Resource
+from argolint import Fix, Json, Object, Resource
+from argolint.edits import manifest_text
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import dig, items, join_pointer, mapping
 from argolint.values.patterns import regex
@@ -217,13 +218,9 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
     if first.escape:
         instructions = ["Or put the text in back quotes, where a backslash is a plain sign."]
     return (
-        Fix(
-            f"Write {first.correction} for {first.written}",
-            "manifest",
+        manifest_text(
             f"{resource.kind} {resource.namespace}/{resource.name}",
-            Edit(
-                "text",
-                "\n".join([*lines, *instructions]),
-            ),
+            f"Write {first.correction} for {first.written}",
+            "\n".join([*lines, *instructions]),
         ),
     )

@@ -24,7 +24,6 @@ from argolint import (
     Afterwards,
     App,
     AppRef,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -36,7 +35,7 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import excerpt
 from argolint.relations.makers import made_secrets
 from argolint.values import maps, text_at, texts
@@ -156,7 +155,7 @@ def _finding(app: App, resource: Resource, claim: _Claim, owner: AppRef, other: 
 def _fixes(app: App, resource: Resource, claim: _Claim, other: Resource) -> Iterator[Fix]:
     if "Certificate" in (resource.kind, other.kind) and resource.kind != other.kind:
         text = "take the annotation of the issuer out of the Ingress or Gateway, or the Certificate out of Git\n"
-        yield Fix("Let one of the two make the certificate", "manifest", str(resource.id), Edit("text", text))
+        yield manifest_text(resource.id, "Let one of the two make the certificate", text)
     elif claim.pointer.endswith("/secretName"):
         taken = {c.secret for r, _ in app.of_kinds(_KINDS) for c in _claims(r.desired)}
         name = next(
@@ -169,7 +168,7 @@ def _fixes(app: App, resource: Resource, claim: _Claim, other: Resource) -> Iter
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """Whether another one still has the Secret after the edit."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if resource is None or resource.desired is None:
         return None
     left = [claim for claim in _claims(resource.desired) if _other(after, fleet, resource, claim) is not None]

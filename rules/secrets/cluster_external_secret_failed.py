@@ -40,12 +40,13 @@ from argolint import (
     Rule,
     Want,
 )
-from argolint.edits import set_field
+from argolint.edits import live_command, set_field
 from argolint.messages import telling
 from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, mapping, sh
 from argolint.values.knowledge import load
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error_texts import cleaned_text
@@ -126,12 +127,8 @@ def _operator_bug(failed: list[Json], version: OperatorVersion) -> Object | None
 
 
 def _upgrade_fix(bug: Object) -> Fix:
-    return Fix(
-        f"Upgrade External Secrets to {bug['fix']} or later",
-        "operator",
-        "values of the External Secrets chart",
-        Edit("text", f"external-secrets issue {bug['issue']}: delete no ExternalSecret for it."),
-    )
+    text = f"external-secrets issue {bug['issue']}: delete no ExternalSecret for it."
+    return external_secrets_upgrade(f"{bug['fix']} or later", text)
 
 
 def _foreign_owners(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:
@@ -181,16 +178,10 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
     if unclaimed:
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
         lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in unclaimed]
-        yield Fix(
-            f'Look for an ExternalSecret "{name}" there that it does not own',
-            "live",
+        yield live_command(
             ", ".join(f"namespace {ns}" for ns in unclaimed),
-            Edit(
-                "command",
-                "\n".join(
-                    [*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]
-                ),
-            ),
+            f'Look for an ExternalSecret "{name}" there that it does not own',
+            "\n".join([*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]),
             "none there: a webhook, a quota or a missing right refuses it, which the operator's log names",
         )
     if taken or unclaimed:
@@ -204,19 +195,16 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             effects=("deletes",),
         )
     if len({*taken, *unclaimed}) < len({str(f.get("namespace")) for f in failed}) or not failed:
-        yield Fix(
+        yield live_command(
+            resource.id,
             "Remove the cause that the reasons name, then retry",
-            "live",
-            str(resource.id),
-            Edit(
-                "command", f"kubectl describe clusterexternalsecrets.external-secrets.io {sh(resource.name)}\n{retry}"
-            ),
+            f"kubectl describe clusterexternalsecrets.external-secrets.io {sh(resource.name)}\n{retry}",
         )
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The operator's result once the conflicting ExternalSecret is gone: it creates its own, as in other namespaces."""
-    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    resource = after.held(finding.at.resource)
     if fix.edit != GONE or fix.resource is None or resource is None or not resource.live:
         return None
     namespace = fix.resource.namespace

@@ -37,12 +37,13 @@ from argolint import (
     Symptom,
 )
 from argolint.application.applied import git_moved
-from argolint.edits import annotation_option, application_place, ignore_entries
+from argolint.edits import annotation_option, application_patch, application_place, ignore_entries
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
-from argolint.values import common_pointer, index_of, join_pointer, parse_version, split_pointer
+from argolint.values import common_pointer, index_of, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 
 
@@ -115,15 +116,8 @@ def _upgrade_fixes(entries: Sequence[Object], have: OperatorVersion) -> tuple[Fi
     text = f"From {version} on the CRDs write these defaults no longer."
     if have.at_least("v0.17.0") is not True:
         text += " On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
-    return (
-        Fix(
-            f"Upgrade External Secrets to {version} or later",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", text),
-            "several minor versions may lie between: read their release notes",
-        ),
-    )
+    caveat = "several minor versions may lie between: read their release notes"
+    return (external_secrets_upgrade(f"{version} or later", text, caveat),)
 
 
 def _write_fix(resource: Resource, changes: Sequence[Change]) -> Fix:
@@ -152,12 +146,11 @@ def _server_side_fix(app: App) -> Fix:
 def _ignore_fix(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change]) -> Fix:
     paths = sorted({"." + ".".join(_jq_steps(c.pointer)) for c in changes})
     entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
-    is_old = parse_version(fleet.version) is not None and not fleet.at_least(2, 3)
-    return Fix(
+    is_old = fleet.is_older(2, 3)
+    return application_patch(
+        app,
         "Ignore these fields",
-        "application",
-        application_place(app),
-        Edit("json-patch", ignore_entries(app, entry)),
+        ignore_entries(app, entry),
         "" if is_old else "do not combine with RespectIgnoreDifferences: it breaks on list paths",
     )
 

@@ -27,6 +27,7 @@ from argolint.relations.operator_version import OperatorVersion, possible, versi
 from argolint.values import dig, items, parse_duration, parse_time
 from argolint.values.knowledge import load
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 from . import _stores as stores
 from ._own_webhook import own_webhook_findings
@@ -61,15 +62,9 @@ def _operator_objects(app: App) -> Iterator[Resource]:
 
 
 def _upgrade_fix(bug: Object, version: OperatorVersion) -> Fix:
-    have = f"the operator is {version}"
-    return Fix(
-        f"Upgrade External Secrets to {bug['fix']} or later",
-        "operator",
-        "values of the External Secrets chart",
-        Edit(
-            "text", " ".join(filter(None, (f"external-secrets issue {bug['issue']}; {have}.", bug.get("until_then"))))
-        ),
-    )
+    issue = f"external-secrets issue {bug['issue']}; the operator is {version}."
+    text = " ".join(filter(None, (issue, bug.get("until_then"))))
+    return external_secrets_upgrade(f"{bug['fix']} or later", text)
 
 
 def _respelled_interval(resource: Resource) -> Change | None:

@@ -39,6 +39,7 @@ from argolint import (
     Rule,
     Want,
 )
+from argolint.edits import manifest_text
 from argolint.values import enumerated, items
 
 from . import _external_secret as es
@@ -144,12 +145,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 unverified=_RESTS_ON,
                 effects=("deletes", "needs-force-sync") if deletes else (),
             ),
-            Fix(
-                "Put all entries into one ExternalSecret",
-                "manifest",
-                str(ident),
-                Edit("text", "and remove the other one"),
-            ),
+            manifest_text(ident, "Put all entries into one ExternalSecret", "and remove the other one"),
         ),
     )
 

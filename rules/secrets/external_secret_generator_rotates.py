@@ -20,11 +20,13 @@ Sources: external-secrets docs/api/generator, docs/api/externalsecret.md; issues
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
+from argolint import App, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
+from argolint.edits import manifest_patch
 from argolint.relations.operator_version import version_of
 from argolint.values import dig
 from argolint.values.knowledge import load
 
+from ..shared.peers import peer_want
 from . import _external_secret as es
 
 
@@ -47,7 +49,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         for kind, name, _ in es.generator_refs(found.manifest):
             wanted = _cluster_generator_id(app, name)
             if kind == "ClusterGenerator" and app.resource(wanted.key) is None:
-                yield from (Want("peer", wanted, app=owner) for owner in fleet.owners(wanted.key)[:1])
+                yield from peer_want(fleet, wanted)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -82,8 +84,8 @@ def _generator_kind(app: App, fleet: Fleet, kind: str, name: str) -> str:
         return kind
     wanted = _cluster_generator_id(app, name)
     found = app.resource(wanted.key)
-    for owner in fleet.owners(wanted.key)[:1]:
-        found = found or app.evidence.get(Want("peer", wanted, app=owner))
+    for want in peer_want(fleet, wanted):
+        found = found or app.evidence.get(want)
     return str(dig(found.any if found else None, "spec", "kind") or "")
 
 
@@ -101,13 +103,7 @@ def _generate_once_fix(found: es.Declared) -> Fix:
             found.set("/spec/refreshInterval", "0"),
             "refreshPolicy CreatedOnce says it better from v0.16.0 (external-secrets.io/v1) on",
         )
-    return Fix(
-        title,
-        "manifest",
-        str(found.resource.id),
-        Edit("json-patch", [*first, *immutable]),
-        caveat,
-    )
+    return manifest_patch(found.resource.id, title, [*first, *immutable], caveat)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

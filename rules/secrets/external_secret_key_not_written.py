@@ -19,8 +19,8 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Want
-from argolint.edits import manifest_patch
+from argolint import App, Finding, Fleet, Location, Related, Resource, Rule, Want
+from argolint.edits import manifest_patch, manifest_text
 from argolint.values import dig, enumerated, get, items, mapping
 
 from ..shared.peers import after_sync, peer_wants, peers
@@ -156,14 +156,10 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
             else []
         ),
     ) or (
-        Fix(
+        manifest_text(
+            writer.id,
             f'Write "{key}" into Secret "{secret}"',
-            "manifest",
-            str(writer.id),
-            Edit(
-                "text",
-                f'Give {writer.id} an entry whose key in the Secret is "{key}", or read one of {names or "its keys"}.',
-            ),
+            f'Give {writer.id} an entry whose key in the Secret is "{key}", or read one of {names or "its keys"}.',
         ),
     )
     of = "" if owner == app.ref else f' of "{owner.name}"'

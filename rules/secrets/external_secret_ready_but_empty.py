@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
-from argolint.edits import set_field
+from argolint.edits import live_command, manifest_text, set_field
 from argolint.relations.operator_version import version_of
 from argolint.values import dig, items, mapping, parse_time, sh
 from argolint.values.patterns import regex
@@ -112,11 +112,10 @@ def _merge_target_finding(app: App, resource: Resource) -> Finding:
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Owner"))
     fixes = (
         Fix("Let the ExternalSecret create its Secret", "manifest", str(resource.id), edit),
-        Fix(
-            f'Create the Secret "{secret}" that it is to merge into',
-            "manifest",
+        manifest_text(
             f"Secret {resource.namespace}/{secret}",
-            Edit("text", "in an earlier sync wave; Argo CD must not own the merged keys"),
+            f'Create the Secret "{secret}" that it is to merge into',
+            "in an earlier sync wave; Argo CD must not own the merged keys",
         ),
     )
     return _success_finding(
@@ -132,11 +131,10 @@ def _deleted_finding(app: App, resource: Resource) -> Finding:
     keys = ", ".join(f'"{key}"' for key in _remote_keys(resource)) or "the key"
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
     fixes = (
-        Fix(
-            f"Restore {keys} at the provider, or correct it",
-            "live",
+        live_command(
             "provider",
-            Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
+            f"Restore {keys} at the provider, or correct it",
+            es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
         ),
         Fix(
             "Keep the Secret when the provider loses its key",
@@ -215,15 +213,11 @@ def _lost_finding(app: App, fleet: Fleet, resource: Resource) -> Finding:
     if misread := target_misreads(resource.live):
         return _unreadable_finding(app, resource, misread)
     fixes = (
-        Fix(
-            "See who took or deleted the Secret, then force a sync",
-            "live",
+        live_command(
             f"Secret {resource.namespace}/{secret}",
-            Edit(
-                "command",
-                f"kubectl -n {sh(resource.namespace)} get secret {sh(secret)} -o yaml | grep -A6 ownerReferences\n"
-                + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
-            ),
+            "See who took or deleted the Secret, then force a sync",
+            f"kubectl -n {sh(resource.namespace)} get secret {sh(secret)} -o yaml | grep -A6 ownerReferences\n"
+            + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
             "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later"
             if version_of(app, fleet).at_least("v0.9.5") is not True
             else "",
@@ -255,11 +249,10 @@ def _key_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
     store = stores.find(app, fleet, refs[0], resource.namespace) if searches and len(refs) == 1 else None
     known = _provider.facts(store, version_of(app, fleet)) if store is not None else {}
     means = f"At {known['provider']}, of `find`: {known['find']}" if known.get("find") else ""
-    return Fix(
+    return manifest_text(
+        resource.id,
         "Correct the key or the expression, or create the keys at the provider",
-        "manifest",
-        str(resource.id),
-        Edit("text", "\n".join(filter(None, (nothing, means)))),
+        "\n".join(filter(None, (nothing, means))),
     )
 
 
@@ -286,12 +279,7 @@ def _incomplete_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator
         policy = es.deletion_policy(resource.live)
         edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
         fixes = (
-            Fix(
-                "Correct the keys, or create them at the provider",
-                "manifest",
-                str(resource.id),
-                Edit("text", f"missing: {names}"),
-            ),
+            manifest_text(resource.id, "Correct the keys, or create them at the provider", f"missing: {names}"),
             Fix(
                 "Let a lost key be an error",
                 "manifest",

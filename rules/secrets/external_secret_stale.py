@@ -26,6 +26,7 @@ from argolint.comparison import writer
 from argolint.relations.operator_version import OperatorVersion, version_of
 from argolint.values import age_text, dig, parse_time
 
+from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
 
 ANSWERED = timedelta(minutes=2)
@@ -83,12 +84,8 @@ def _finding(app: App, resource: Resource, last: datetime, version: OperatorVers
 
 def _fixes(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
     if version.at_least("v2.0.1") and version.at_least("v2.2.0") is False:
-        yield Fix(
-            "Upgrade External Secrets to v2.2.0 or later: v2.0.1 to v2.1.0 stop in big fleets",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", "external-secrets issue 6053"),
-        )
+        to = "v2.2.0 or later: v2.0.1 to v2.1.0 stop in big fleets"
+        yield external_secrets_upgrade(to, "external-secrets issue 6053")
     log = "kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=15m"
     yield Fix(
         "See whether the operator runs and keeps up, and start it again",

@@ -35,7 +35,8 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 
 from collections.abc import Iterator
 
-from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.edits import manifest_text
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 from argolint.values.patterns import regex
@@ -284,7 +285,7 @@ def _new_template_finding(app: App, resource: Resource, pointer: str, fault: str
         cause="template",
         confidence="likely",
         evidence=("the manifest in Git; it is not live yet",),
-        fixes=(Fix(title, "manifest", str(resource.id), Edit("text", f"{pointer} {fault}")),),
+        fixes=(manifest_text(resource.id, title, f"{pointer} {fault}"),),
     )
 
 

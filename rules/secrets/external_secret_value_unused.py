@@ -18,8 +18,8 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.edits import manifest_patch
+from argolint import App, Finding, Fleet, Location, Rule
+from argolint.edits import manifest_patch, manifest_text
 from argolint.values import dig, enumerated, items, mapping
 
 from ..shared import charts
@@ -56,11 +56,10 @@ def _finding(app: App, found: es.Declared) -> Finding:
     by_helm = any(charts.source_type(app, index) == "Helm" for index in range(len(app.sources)))
     first = next((key for key in keys if key), "key")
     written = f"{{{{ .{first} }}}}" if first.isidentifier() else f'{{{{ index . "{first}" }}}}'
-    escape = Fix(
+    escape = manifest_text(
+        found.resource.id,
         "Keep Helm from evaluating the template: print its braces",
-        "manifest",
-        str(found.resource.id),
-        Edit("text", f"In the chart write {{{{ `{written}` }}}} wherever the Secret shall hold a fetched value."),
+        f"In the chart write {{{{ `{written}` }}}} wherever the Secret shall hold a fetched value.",
     )
     merge = manifest_patch(
         found.resource.id,

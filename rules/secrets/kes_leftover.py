@@ -25,6 +25,7 @@ external-secrets docs/introduction/stability-support.md (only the newest minor i
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Want
+from argolint.edits import live_command, manifest_text, manifest_yaml
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
@@ -169,7 +170,7 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
         removed = " (its own was removed in v2.0.0)" if str(backend).startswith("alicloud") else ""
         why = f"External Secrets has no provider for {backend}{removed}" if backend else "It names no backendType"
         text = f"{why}: move the values to a provider that External Secrets knows, or write the Secret in another way."
-        return (Fix("Move the values to another provider", "manifest", str(resource.id), Edit("text", text)),)
+        return (manifest_text(resource.id, "Move the values to another provider", text),)
     steps = (
         f"# 1. sync this; wait until ExternalSecret {name} is Ready and Secret {name}-eso is there",
         f"# 2. let the workloads read {name}-eso; sync",
@@ -181,11 +182,10 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     older = old and f"{es.GROUP}/v1beta1" in served
     manifests = [{**m, "apiVersion": f"{es.GROUP}/v1beta1"} for m in made.manifests] if older else made.manifests
     caveat = "if a store of the same provider, region and role is there, name it and leave this SecretStore out"
-    new_name = Fix(
+    new_name = manifest_yaml(
+        resource.id,
         "Add the External Secrets manifest under another target name, move the workloads, remove the old one",
-        "manifest",
-        str(resource.id),
-        Edit("yaml", "\n".join(steps) + "\n" + dump(manifests)),
+        "\n".join(steps) + "\n" + dump(manifests),
         f"{caveat}; this cluster does not serve {es.GROUP}/v1 yet: it needs External Secrets v0.16.0 or later"
         if old and not older
         else caveat,
@@ -198,11 +198,10 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
         es.force_sync(es.FULL_NAME, ns, name),
         f"# when it is Ready: kubectl -n {sh(ns)} delete {CRD} {sh(name)}, and remove it from Git",
     )
-    same_name = Fix(
-        f'Keep the Secret\'s name "{name}": stop the old controller and let External Secrets adopt the Secret',
-        "live",
+    same_name = live_command(
         f"Secret {ns}/{name}",
-        Edit("command", "\n".join(commands)),
+        f'Keep the Secret\'s name "{name}": stop the old controller and let External Secrets adopt the Secret',
+        "\n".join(commands),
         "as long as the old controller runs it takes the Secret back within 10 s",
     )
     return new_name, same_name

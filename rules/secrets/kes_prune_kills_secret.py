@@ -18,7 +18,8 @@ Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Resource, Rule, Symptom
+from argolint import App, Finding, Fleet, Location, Node, Rank, Resource, Rule, Symptom
+from argolint.edits import live_command, manifest_yaml
 from argolint.edits.pruning import prunes
 
 from . import _external_secret as es
@@ -61,17 +62,11 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
             ),
         ),
         fixes=(
-            Fix(
-                "Free the Secret before the old object goes",
-                "live",
-                f"Secret {ns}/{name}",
-                Edit("command", "\n".join(commands)),
-            ),
-            Fix(
+            live_command(f"Secret {ns}/{name}", "Free the Secret before the old object goes", "\n".join(commands)),
+            manifest_yaml(
+                resource.id,
                 "Keep the old object until the workloads read a Secret that External Secrets made",
-                "manifest",
-                str(resource.id),
-                Edit("yaml", "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Prune=false"),
+                "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Prune=false",
                 "the object then stays as an extra one until it is deleted by hand",
             ),
         ),

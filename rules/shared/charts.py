@@ -48,6 +48,7 @@ __all__ = [
     "SharedGroup",
     "chart_label",
     "is_pinned",
+    "nested_block",
     "pins",
     "release_of",
     "releases",
@@ -113,14 +114,7 @@ class Release:
 
     def values_block(self, values: Mapping[str, Any]) -> str:
         """YAML to paste: the dotted keys, prefixed and nested."""
-        nested: dict[str, Any] = {}
-        for key, value in values.items():
-            *parents, last = self.values_key(key).split(".")
-            node = nested
-            for parent in parents:
-                node = node.setdefault(parent, {})
-            node[last] = value
-        return dump([nested])
+        return nested_block({self.values_key(key): value for key, value in values.items()})
 
     def sets_key(self, key: str, wished: Any = None) -> bool:
         """Whether the Application itself sets this key of the chart; for a switch or mode, whether it has the wished value."""
@@ -149,6 +143,18 @@ class Release:
 
     def _path(self, key: str) -> tuple[str, ...]:
         return tuple(self.values_key(key).split("."))
+
+
+def nested_block(values: Mapping[str, Any]) -> str:
+    """YAML to paste, of dotted keys: `a.b` is b within a."""
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        *parents, last = key.split(".")
+        node = nested
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[last] = value
+    return dump([nested])
 
 
 _MODE = regex(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")

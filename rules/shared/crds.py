@@ -34,7 +34,7 @@ def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str, owners: in
         plural, _, of = key.name.partition(".")
         if of == group and plural.startswith(stem):
             for owner in fleet.owners(key)[:owners]:
-                yield Want("peer", ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster), app=owner)
+                yield Want("peer", key.id, app=owner)
 
 
 def definition_of(app: App, group: str, kind: str) -> Definition | None:

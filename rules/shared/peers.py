@@ -16,8 +16,12 @@ def peer_wants(
 ) -> Iterator[Want]:
     """Wants for the chosen objects of other applications of the cluster, one request each; at most `most`."""
     for key in islice(peer_keys(app, fleet, kinds, chosen), most):
-        id_ = ResourceId(key.group, key.kind, key.namespace, key.name, "", app.cluster)
-        yield from (Want("peer", id_, app=owner) for owner in fleet.owners(key)[:1])
+        yield from peer_want(fleet, key.id)
+
+
+def peer_want(fleet: Fleet, id_: ResourceId) -> tuple[Want, ...]:
+    """The want for an object of the first application that lists it; none if no application does."""
+    return tuple(Want("peer", id_, app=owner) for owner in fleet.owners(id_.key)[:1])
 
 
 def peer_keys(app: App, fleet: Fleet, kinds: Kinds, chosen: Callable[[ResourceKey], bool]) -> Iterator[ResourceKey]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from argolint import Edit, Fix
+from argolint import Fix
+from argolint.edits import argocd_cm
 
 
 def annotation_tracking_fix(why: str) -> Fix:
-    return Fix(
+    return argocd_cm(
         f"Track by annotation, which {why}",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit(
-            "yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
-        ),
-        caveat="sync every Application once afterwards",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
+        "sync every Application once afterwards",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Fleet, Json, Node, Object, Resource, ResourceId, Want
+from argolint import App, Fleet, Json, Node, Object, Resource, Want
 from argolint.edits.advice import Shell
 from argolint.relations.makers import maker_of
 from argolint.relations.polarity import reports_fault
@@ -106,7 +106,7 @@ def policy_facts(app: App, fleet: Fleet, kind: str, name: str) -> dict[str, Json
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])")
     own = (p for of in _KYVERNO for p in app.of_kind(of[1], of[0]) if _makes_later(p, kind, name))
     named = (
-        ResourceId(*key[1:], "", key.cluster)
+        key.id
         for of in _KYVERNO
         for key in fleet.of_kind(app.cluster, *of)
         if word.search(key.name) and _COPIES.search(key.name) and fleet.owners(key)

@@ -16,6 +16,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
+from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
@@ -475,6 +476,6 @@ def _object_facts(app: App, resource: Resource | None) -> Mapping[str, Json]:
         "object": str(id_) if id_ else "",
         "object_or_app": str(id_ or f"Application {app.ref}"),
         "object_name": id_.name if id_ else "",
-        "object_kind": f"{id_.kind.lower()}.{id_.group}" if id_ and id_.group else id_.kind.lower() if id_ else "",
+        "object_kind": kubectl_kind(id_) if id_ else "",
         "in_namespace": ["-n", id_.namespace] if id_ and id_.namespace else [],
     }

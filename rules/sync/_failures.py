@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from argolint import App, Fleet, Object, Operation, Resource, ResourceId
+from argolint import App, Fleet, Object, Operation, ResourceId
 from argolint.messages import Match
 from argolint.relations import Complaint
 from argolint.values import dig
@@ -41,14 +41,9 @@ def classify(message: str) -> tuple[str, str]:
     return (found.entry.rule, found.entry.cause) if found else UNEXPLAINED
 
 
-def resource_of(app: App, failed: Failed) -> Resource | None:
-    """The object that failed, as the application has it; None for the operation's own message."""
-    return app.resource(failed.id.key) if failed.id else None
-
-
 def complaint_of(app: App, fleet: Fleet, failed: Failed) -> Complaint:
     """The failure, to be resolved against the objects around it."""
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     return Complaint(
         app, fleet, failed.id, (resource.desired or resource.live) if resource else None, (failed.message,)
     )
@@ -59,7 +54,7 @@ def can_retry_succeed(app: App, failed: Failed) -> bool:
 
     A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
     """
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     fixed = any(dig(resource.desired, "metadata", key) for key in ("resourceVersion", "uid")) if resource else False
     found = refusal_match(failed.message)
     return bool(found and found.entry.passes) and not fixed and not failed.hook

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Edit, Fix, Json, Resource
+from argolint import MISSING, App, Fix, Json, Resource
 from argolint.comparison import writers
-from argolint.edits import patch_command
+from argolint.edits import live_patch
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt, is_hidden
@@ -86,16 +86,12 @@ def _patch_fix(app: App, resource: Resource, operations: list[Json]) -> Fix | No
     ):
         return None
     places = sorted((str(step["path"]) for step in operations), key=split_pointer)
-    return Fix(
+    return live_patch(
+        resource.id,
         f"Patch {excerpt(enumerated(places, 'field'), 160)} of the live object to what Git says",
-        "live",
-        str(resource.id),
-        Edit(
-            "command",
-            f"{patch_command(resource.id, operations)}\nargocd app sync {sh(app.ref)}",
-        ),
+        operations,
         "a part of it alone is refused, or filled in again" if len(operations) > 1 else "",
-        plays=Edit("json-patch", operations),
+        then=f"argocd app sync {sh(app.ref)}",
     )
 
 

@@ -12,11 +12,11 @@ from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
 from argolint.values import annotations_of, dig, enumerated, maps, sh
-from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name
+from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, quoting_operations
-from ._failures import Failed, failures, refusal_match, resource_of
+from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
@@ -66,7 +66,7 @@ def _subject_operations(app: App, manifest: Object | None, message: str) -> list
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     return resource.as_compared if resource else None
 
 
@@ -115,7 +115,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
 
 def _recovered(app: App, failed: Failed) -> bool:
     """Whether the sync failed by the object's health alone, and the object is healthy by now."""
-    resource = resource_of(app, failed)
+    resource = app.held(failed.id)
     turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
     return turned and resource is not None and resource.health.status == "Healthy"
 
@@ -150,7 +150,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "writes_status": bool(id_ and dig(_manifest(app, failed), "status")),
         "own_name": id_.name if id_ else app.ref.name,
         "own_namespace": id_.namespace if id_ else app.ref.namespace,
-        "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
+        "kind": kubectl_kind(id_) if id_ else "",
         "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
         "webhook": silent[1] or silent[2] if silent else "",
         "service": service[1],

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Fix, Fleet, Node, Object, ResourceId
+from argolint import App, Fix, Fleet, Node, Object, ResourceId
+from argolint.edits import live_command
 from argolint.relations.operator_version import version_of
-from argolint.values import dig, items, parse_time, sh
+from argolint.values import dig, items, parse_time
+from argolint.values.kubernetes import kubectl_name
+
+from ..shared.operators import external_secrets_upgrade
 
 FOREGROUND = "foregroundDeletion"
 _MAKES_NONE_SINCE = "v0.9.5"
@@ -24,24 +28,18 @@ def renewed_dependent(app: App, uid: str, live: Object | None) -> Node | None:
 def renewal_fixes(app: App, fleet: Fleet, owner: ResourceId, made: Node) -> Iterator[Fix]:
     """The fixes: a controller that makes nothing while the owner is being deleted, and the end of this deletion."""
     if owner.group == "external-secrets.io" and version_of(app, fleet).at_least(_MAKES_NONE_SINCE) is not True:
-        yield Fix(
-            f"Upgrade External Secrets to {_MAKES_NONE_SINCE} or later, which makes no Secret for an {owner.kind} that is being deleted",
-            "operator",
-            "values of the External Secrets chart",
-            Edit("text", f"An {owner.kind} that is no hook but has a sync wave is never deleted before a sync.\n"),
+        yield external_secrets_upgrade(
+            f"{_MAKES_NONE_SINCE} or later, which makes no Secret for an {owner.kind} that is being deleted",
+            f"An {owner.kind} that is no hook but has a sync wave is never deleted before a sync.\n",
         )
-    where = f"-n {sh(owner.namespace)} " if owner.namespace else ""
-    kind = f"{owner.kind.lower()}.{owner.group}" if owner.group else owner.kind.lower()
-    yield Fix(
+    yield live_command(
+        owner,
         f"End this deletion: take {FOREGROUND} off {owner.kind} {owner.name}",
-        "live",
-        str(owner),
-        finalizer_removal(where, kind, owner.name),
-        caveat=f"the garbage collector then deletes {made.id.kind} {made.id.name} in the background",
+        finalizer_removal(owner),
+        f"the garbage collector then deletes {made.id.kind} {made.id.name} in the background",
     )
 
 
-def finalizer_removal(where: str, kind: str, name: str) -> Edit:
-    """The command that removes the finalizers. `where`: kubectl's option for the namespace with a space at its end, or empty."""
-    patch = '{"metadata":{"finalizers":null}}'
-    return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
+def finalizer_removal(id_: ResourceId) -> str:
+    """The command that removes the finalizers."""
+    return f"""kubectl patch {kubectl_name(id_)} --type=merge -p '{{"metadata":{{"finalizers":null}}}}'"""

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Resource, Symptom
 from argolint.application.application_sets import maker, set_id
+from argolint.edits import live_command
 from argolint.edits.pruning import prune_option
 from argolint.values import dig, enumerated, items, maps, parse_time, parse_version, sh, text_at
 
@@ -67,12 +68,11 @@ def _fixes(
 ) -> Iterator[Fix]:
     place = f"ApplicationSet {namespace}/{name}"
     if all(r.extra and not prune_option(app, r.live, fleet) for r in remaining):
-        yield Fix(
-            "Sync it once with prune, which ends the loop",
-            "live",
+        yield live_command(
             f"Application {app.ref}",
-            Edit("command", f"argocd app sync {sh(app.ref)} --prune"),
-            caveat=f"deletes {enumerated([str(r.id) for r in remaining], 'object')}: look for data first",
+            "Sync it once with prune, which ends the loop",
+            f"argocd app sync {sh(app.ref)} --prune",
+            f"deletes {enumerated([str(r.id) for r in remaining], 'object')}: look for data first",
         )
         if dig(made_by, "spec", "template", "spec", "syncPolicy", "automated", "prune") is not True:
             yield Fix(
@@ -86,11 +86,10 @@ def _fixes(
                 caveat="every object that leaves Git is then deleted; the set still does the syncs, step by step",
             )
     else:
-        yield Fix(
-            "End what makes it OutOfSync again: the finding on that difference has its fix",
-            "live",
+        yield live_command(
             f"Application {app.ref}",
-            Edit("command", f"argocd app diff {sh(app.ref)}"),
+            "End what makes it OutOfSync again: the finding on that difference has its fix",
+            f"argocd app diff {sh(app.ref)}",
         )
     yield Fix(
         "Or upgrade Argo CD to 3.3, where a set syncs only what has changed",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from argolint import MISSING, Object, Resource
+from argolint import MISSING, Resource
 from argolint.values import below, schema, split_pointer
 
 
@@ -25,33 +25,31 @@ def coming_slips(resource: Resource, *, whole: bool) -> Iterator[Slip]:
 
     `whole`: the known types have every field that the cluster can know, so a field without a similar one is a slip, too.
     """
-    if resource.live is None or resource.hook:
-        yield from _slips_in(resource.desired, whole=whole)
-        return
-    brought = [change.pointer for change in resource.pending if change.live is MISSING]
-    for slip in _slips_in(resource.desired, whole=whole) if brought else ():
-        if any(below(slip.pointer, pointer) for pointer in brought):
-            yield slip
+    kind = str((resource.desired or {}).get("kind"))
+    for fault in _coming(resource, [change.pointer for change in resource.pending if change.live is MISSING]):
+        name = split_pointer(fault.pointer)[-1]
+        near = difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)
+        if fault.names and (near or whole):
+            yield Slip(fault.pointer, next(iter(near), ""), _parent_in_words(fault.type, kind))
 
 
 def mistyped_values(resource: Resource) -> Iterator[schema.Fault]:
     """Values that the next sync applies and the API server cannot decode: a number in place of a text, a text in place of a number."""
-    places = [change.pointer for change in resource.pending]
-    is_made = resource.live is None or resource.hook
-    brought = resource.desired if is_made or places else None
-    for fault in islice(schema.faults(brought), _MOST) if brought else ():
-        plain = fault.type in ("string", "integer", "boolean", "list", "map") and not fault.names
-        if plain and (is_made or any(below(fault.pointer, place) for place in places)):
+    for fault in _coming(resource, [change.pointer for change in resource.pending]):
+        if fault.type in ("string", "integer", "boolean", "list", "map") and not fault.names:
             yield fault
 
 
-def _slips_in(obj: Object | None, *, whole: bool) -> Iterator[Slip]:
-    for fault in islice(schema.faults(obj), _MOST) if obj else ():
-        name = split_pointer(fault.pointer)[-1]
-        near = difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)
-        if fault.names and (near or whole):
-            within = _parent_in_words(fault.type, str(obj.get("kind")) if obj else "")
-            yield Slip(fault.pointer, next(iter(near), ""), within)
+def _coming(resource: Resource, places: Sequence[str]) -> Iterator[schema.Fault]:
+    """The faults that the next sync applies: all of an object that it makes, and of a hook, else those below these places."""
+    is_made = resource.live is None or resource.hook
+    for fault in resource.derive(_faults) if is_made or places else ():
+        if is_made or any(below(fault.pointer, place) for place in places):
+            yield fault
+
+
+def _faults(resource: Resource) -> Sequence[schema.Fault]:
+    return tuple(islice(schema.faults(resource.desired), _MOST)) if resource.desired else ()
 
 
 def _parent_in_words(type_: str, kind: str) -> str:

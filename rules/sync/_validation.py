@@ -57,8 +57,7 @@ def coming_refusals(app: App, resource: Resource) -> tuple[Refused, ...]:
 
 def validated(fix: Fix, finding: Finding, after: App) -> Afterwards | None:
     """The API server's answer to the object with an edit: by its own words on the failed sync, and by what is known of its validation."""
-    id_ = fix.resource or finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    resource = after.held(finding.edits(fix))
     if finding.cause != "validation" or fix.target != "manifest" or resource is None or resource.desired is None:
         return None
     errors = [e for f in failures(after) if f.id and f.id.key == resource.key for e in field_errors(f.message)]

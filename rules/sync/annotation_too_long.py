@@ -19,16 +19,17 @@ import json
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
-from argolint.comparison import LAST_APPLIED
-from argolint.edits import application_place, manifest_patch, sync_option
+from argolint.comparison import LAST_APPLIED, has_sync_option, syncs_server_side
+from argolint.edits import application_patch, live_command, manifest_patch, sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
+from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
 from ._neighbour_checks import LARGEST
-from ._options import sync_option_operations, sync_options
+from ._options import sync_option_operations
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"
@@ -52,9 +53,8 @@ def _will_be_too_long(app: App, resource: Resource) -> bool:
     is_refused_anyway = resource.kind in ("ConfigMap", "Secret") and size > LARGEST
     if size <= _LIMIT or is_refused_anyway:
         return False
-    own = sync_options(resource.desired)
-    by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
-    return not by_server and "Replace=true" not in own | app.sync_options
+    replaces = has_sync_option(app.raw, resource.desired, "Replace=true")
+    return not replaces and not syncs_server_side(app.raw, resource.desired)
 
 
 def _size(resource: Resource) -> int:
@@ -91,12 +91,11 @@ def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
 
 def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
     if by_server := sync_option(app, _SERVER_SIDE):
-        yield Fix(
+        yield application_patch(
+            app,
             "Apply on the server's side",
-            "application",
-            application_place(app),
-            Edit("json-patch", by_server),
-            caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
+            by_server,
+            "then sync by hand: Argo CD does not try the failed revision again by itself",
         )
     elif first is not None:
         yield from _other_release_fixes(first) if _has_short_annotations(first) else _leftover_fixes(app, first)
@@ -134,17 +133,11 @@ def _other_release_fixes(first: Resource) -> Iterator[Fix]:
 
 def _leftover_fixes(app: App, first: Resource) -> Iterator[Fix]:
     """Fixes for an annotation that exists already, from earlier applies or in Git: server-side apply writes none."""
-    kind = f"{first.kind.lower()}.{first.group}" if first.group else first.kind.lower()
-    where = f"-n {sh(first.namespace)} " if first.namespace else ""
-    yield Fix(
+    yield live_command(
+        first.id,
         "Remove the annotation that client-side apply has left on the live object, then sync",
-        "live",
-        str(first.id),
-        Edit(
-            "command",
-            f"kubectl {where}annotate {sh(kind)} {sh(first.name)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
-        ),
-        caveat="where the manifest's own annotations are that long, move what they hold",
+        f"kubectl annotate {kubectl_name(first.id)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
+        "where the manifest's own annotations are that long, move what they hold",
     )
 
 
@@ -158,9 +151,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     if not refused or len(objects) < len(refused):
         return None
     for resource in objects:
-        own = sync_options(resource.desired)
-        by_server = _SERVER_SIDE in own or (_SERVER_SIDE in after.sync_options and "ServerSideApply=false" not in own)
-        if not by_server:
+        if not syncs_server_side(after.raw, resource.desired):
             return Afterwards(refused=f"{resource.id} would be applied on the client's side all the same")
         if len(str(dig(resource.desired, "metadata", "annotations"))) >= _LIMIT // 2 or LAST_APPLIED in annotations_of(
             resource.live

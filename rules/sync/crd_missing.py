@@ -38,7 +38,7 @@ from argolint import (
     Symptom,
 )
 from argolint.comparison import builtin
-from argolint.edits import application_place, manifest_patch
+from argolint.edits import application_place, live_command, manifest_patch, manifest_text
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
@@ -130,7 +130,7 @@ def _misspelt_finding(app: App, first: Resource, meant: str) -> Finding:
         message=f"The sync of application {app.ref} will apply nothing: the cluster knows no kind {named}; {meant} is there.",
         at=Location(app.ref, first.id, "/kind"),
         confidence="likely",
-        fixes=(Fix(f"Write the kind {meant}", "manifest", str(first.id), Edit("text", f"kind: {meant}\n")),),
+        fixes=(manifest_text(first.id, f"Write the kind {meant}", f"kind: {meant}\n"),),
         explains=(Symptom.missing(first.id), Symptom.health(first.id)) if first.missing else (),
     )
 
@@ -198,7 +198,7 @@ def _late_finding(app: App, group: str, kind: str, refused: list[Failed]) -> Fin
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed]) -> Finding:
     first = refused[0]
-    resource = app.resource(first.id.key) if first.id else None
+    resource = app.held(first.id)
     own = resource is not None and resource.desired is not None and builtin(resource.desired)
     what = (
         (f"{kind} of {first.id.api_version}" if own and first.id else f"{kind} ({group})" if group else kind)
@@ -286,7 +286,7 @@ def _fixes(
     app: App, fleet: Fleet, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]
 ) -> Iterator[Fix]:
     """The object's own fixes where no CRD helps it, else who brings the CRD."""
-    resource = app.resource(id_.key) if id_ else None
+    resource = app.held(id_)
     owner = min((str(d.app) for d in definitions if d.app != app.ref), default="")
     own = () if owner else tuple(_object_fixes(app, fleet, group, kind, resource))
     if own:
@@ -334,37 +334,33 @@ def _object_fixes(app: App, fleet: Fleet, group: str, kind: str, resource: Resou
 def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Iterator[Fix]:
     """Who brings the CRD: the application `owner`, a child Application, an object from which a controller makes it, or the user."""
     if owner:
-        yield Fix(
-            f"Sync application {owner} first: it brings the CRD",
-            "live",
+        yield live_command(
             f"Application {owner}",
-            Edit("command", f"argocd app sync {sh(owner)} && argocd app sync {sh(app.ref)}"),
+            f"Sync application {owner} first: it brings the CRD",
+            f"argocd app sync {sh(owner)} && argocd app sync {sh(app.ref)}",
         )
     elif child := _child_with_crds(app, fleet, group):
         name = f"{child.namespace or app.ref.namespace}/{child.name}"
         part = f"--resource {sh(f'argoproj.io:Application:{name}')}"
         then = f"argocd app wait {sh(name)}"
-        yield Fix(
+        yield live_command(
+            child.id,
             f"Sync Application {child.name} first, if it brings the CRD, and give it an earlier sync wave",
-            "live",
-            str(child.id),
-            Edit("command", f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}"),
-            caveat="only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
+            f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}",
+            "only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
         )
     elif maker := _derived_kinds_by_group().get(group):
-        yield Fix(
-            f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
-            "live",
+        yield live_command(
             app.cluster,
-            Edit("command", f"kubectl get {maker['plural']} -A"),
-            caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
+            f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
+            f"kubectl get {maker['plural']} -A",
+            f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     else:
-        yield Fix(
-            f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
-            "live",
+        yield live_command(
             app.cluster,
-            Edit("command", f"kubectl get crd | grep {sh(group or 'group')}"),
+            f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
+            f"kubectl get crd | grep {sh(group or 'group')}",
         )
         if any(dig(source, "helm", "skipCrds") is True for source in app.sources):
             yield Fix(
@@ -394,14 +390,11 @@ def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
     types = {source_type(app, index) for index in range(len(app.sources))}
     if key := tool.get("generator"):
         bare = types == {"Directory"}
-        return Fix(
-            f"{'Add a kustomization.yaml that lists' if bare else 'List'} it under `{key}`, not among the resources",
-            "manifest",
+        return manifest_text(
             f"the kustomization.yaml next to {resource.id}",
-            Edit(
-                "text", f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either"
-            ),
-            caveat="Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
+            f"{'Add a kustomization.yaml that lists' if bare else 'List'} it under `{key}`, not among the resources",
+            f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either",
+            "Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
         )
     out = "in kustomization.yaml take the file out of `resources`"
     if types == {"Directory"}:
@@ -425,12 +418,11 @@ def _served_without_crd() -> Mapping[str, Object]:
 
 def _aggregated_fixes(resource: Resource, entry: Object) -> Iterator[Fix]:
     """Fixes for a kind that no CRD declares: the API of the CRDs behind it, or the API server that serves it."""
-    yield Fix(
-        f"Install {entry['server']}, which serves {resource.group}",
-        "live",
+    yield live_command(
         resource.id.cluster,
-        Edit("command", f"kubectl get apiservices | grep {sh(resource.group)}"),
-        caveat="no CRD declares these kinds",
+        f"Install {entry['server']}, which serves {resource.group}",
+        f"kubectl get apiservices | grep {sh(resource.group)}",
+        "no CRD declares these kinds",
     )
     if entry.get("instead"):
         yield manifest_patch(
@@ -467,12 +459,11 @@ def _builtin_kind_fix(resource: Resource) -> Fix:
     if api and api != resource.id.api_version:
         patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
         return manifest_patch(resource.id, f"Write apiVersion: {api}", patch)
-    return Fix(
-        f"See under which API the cluster serves {resource.kind}",
-        "live",
+    return live_command(
         resource.id.cluster,
-        Edit("command", f"kubectl api-resources | grep -i {sh(resource.kind)}"),
-        caveat="no line means that this release of Kubernetes has no such kind, or that its name is misspelt",
+        f"See under which API the cluster serves {resource.kind}",
+        f"kubectl api-resources | grep -i {sh(resource.kind)}",
+        "no line means that this release of Kubernetes has no such kind, or that its name is misspelt",
     )
 
 

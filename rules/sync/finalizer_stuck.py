@@ -34,10 +34,12 @@ from argolint import (
     Rank,
     Related,
     Resource,
+    ResourceId,
     Rule,
     Symptom,
     Want,
 )
+from argolint.edits import live_command
 from argolint.edits.advice import Shell, advice
 from argolint.messages import quoting
 from argolint.redaction import excerpt
@@ -49,12 +51,11 @@ from argolint.values import (
     items,
     maps,
     parse_time,
-    parse_version,
     sh,
     text_at,
 )
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import HOOK
+from argolint.values.kubernetes import HOOK, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
@@ -180,17 +181,16 @@ _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECA
 def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> tuple[Fix, ...]:
     entries = [finalizer_entry(f, resource.kind) for f in finalizers]
     harmful = next((e for e in entries if not e["by_hand"]), None)
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    where = f" -n {sh(resource.namespace)}" if resource.namespace else ""
     look = entries[0].get("look")
     gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
     facts = {
         "object": str(resource.id),
         "who": entries[0]["who"],
         "waits": (harmful or entries[0])["waits"],
-        "pods": Shell(f"kubectl {where}get pods,{sh(kind)} -o wide"),
-        "describe": Shell(f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
-        "by_hand": Shell(finalizer_removal(where, kind, resource.name).content),
+        "pods": Shell(f"kubectl get pods,{sh(kubectl_kind(resource.id))}{where} -o wide"),
+        "describe": Shell(f"kubectl describe {kubectl_name(resource.id)}"),
+        "by_hand": Shell(finalizer_removal(resource.id)),
         "look": Shell(f"{look} {sh(resource.name)}") if look else "",
         "refusal": refusal,
         "gone": str(gone.id) if gone else "",
@@ -260,9 +260,7 @@ _DULL = ((2, 10), (2, 12))
 def _hook_without_health(app: App, fleet: Fleet) -> Resource | None:
     """A PostDelete hook that is there, and whose kind has no health in Argo CD, if its release stops at that."""
     first, mended = _DULL
-    if not first <= (parse_version(fleet.version) or ())[:2] < mended:
-        return None
-    if not _only_last(_finalizers(app.raw)):
+    if not fleet.at_least(*first) or fleet.at_least(*mended) or not _only_last(_finalizers(app.raw)):
         return None
     found = (app.as_read(r) for r in app.resources if r.uid and r.hook and not r.health.status)
     hooks = (r for r in found if _is_last(annotations_of(r.live)))
@@ -313,8 +311,8 @@ def _lost_cluster_fix(app: App) -> Fix:
 
 
 def _own_finalizers_fix(app: App, title: str, caveat: str) -> Fix:
-    removal = finalizer_removal(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name)
-    return Fix(title, "live", f"Application {app.ref}", removal, caveat=caveat)
+    own = ResourceId("argoproj.io", "Application", app.ref.namespace, app.ref.name)
+    return live_command(f"Application {app.ref}", title, finalizer_removal(own), caveat)
 
 
 _NO_PROJECT = regex(

@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from argolint import (
     App,
     Awaited,
-    Edit,
     Finding,
     Fix,
     Fleet,
@@ -39,6 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import live_command
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, mapping, sh, text_at
+from argolint.values import age_text, items, mapping, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -399,22 +399,19 @@ def _cause_fixes(
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
             yield from advice(__package__, "hook-stuck/own-check", facts)
-        kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-        where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
         if trouble is None and (maker := _made_in_silence(app, node)):
             facts = {
                 "hook": str(id_),
                 "made": maker,
-                "command": Shell(f"{where}get {sh(kind)} {sh(id_.name)}"),
+                "command": Shell(f"get {kubectl_name(id_)}"),
                 "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
             }
             yield from advice(__package__, "hook-stuck/no-status", facts, id_)
             return
-        yield Fix(
+        yield live_command(
+            id_,
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
-            "live",
-            str(id_),
-            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
+            f"kubectl describe {kubectl_name(id_)}",
         )
 
 
@@ -440,13 +437,7 @@ def _failed_peer(app: App) -> Failed | None:
 
 
 def _terminate_fix(app: App, title: str) -> Fix:
-    return Fix(
-        title,
-        "live",
-        f"Application {app.ref}",
-        Edit("command", sync_again_command(app)),
-        caveat="what was applied so far stays",
-    )
+    return live_command(f"Application {app.ref}", title, sync_again_command(app), "what was applied so far stays")
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

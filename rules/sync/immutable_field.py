@@ -42,7 +42,15 @@ from argolint import (
 )
 from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
-from argolint.edits import application_place, manifest_patch, removals, set_field, sync_option
+from argolint.edits import (
+    application_patch,
+    application_place,
+    manifest_patch,
+    manifest_text,
+    removals,
+    set_field,
+    sync_option,
+)
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
@@ -194,7 +202,7 @@ _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
 def _refused_fields(message: str) -> tuple[str, ...]:
-    """The fields that the message calls immutable, without a whole spec."""
+    """The fields that the message calls immutable; a whole spec is none."""
     return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
@@ -227,11 +235,10 @@ _SENT_WHOLE = regex(r"error when replacing|metadata\.resourceVersion.{0,100}must
 def _root_cause_fixes(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
     """Fixes of the root cause that do not touch the object itself."""
     if hidden:
-        yield Fix(
+        yield application_patch(
+            app,
             f"Add the sync option {RESPECT}, so that a sync leaves alone what is ignored",
-            "application",
-            application_place(app),
-            Edit("json-patch", sync_option(app, RESPECT)),
+            sync_option(app, RESPECT),
         )
     elif replaced is not None:
         yield from advice(__package__, "sync-failed/replaced", {"object": str(replaced.id)})
@@ -469,7 +476,7 @@ _NEW_EACH_TIME = (
 
 
 def _text_fix(id_: ResourceId, title: str, text: str, caveat: str = "") -> Fix:
-    return Fix(title, "manifest", str(id_), Edit("text", text), caveat=caveat)
+    return manifest_text(id_, title, text, caveat)
 
 
 def _restore_by_hand_fix(id_: ResourceId, title: str, pointer: str) -> Fix:

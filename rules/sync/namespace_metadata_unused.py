@@ -15,8 +15,8 @@ Sources: argoproj/argo-cd#19674; docs/user-guide/sync-options.md (Namespace Meta
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.edits import application_place, manifest_patch, set_field, sync_option
+from argolint import App, Finding, Fleet, Location, Resource, Rule
+from argolint.edits import application_patch, manifest_patch, set_field, sync_option
 from argolint.values import enumerated, get, join_pointer, mapping
 
 _AT = ("syncPolicy", "managedNamespaceMetadata")
@@ -44,11 +44,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             at=Location(app.ref, pointer=join_pointer("spec", *_AT)),
             evidence=(f"not applied: {enumerated([*wanted])}",),
             fixes=(
-                Fix(
+                application_patch(
+                    app,
                     f"Add the sync option {_OPTION}",
-                    "application",
-                    application_place(app),
-                    Edit("json-patch", sync_option(app, _OPTION)),
+                    sync_option(app, _OPTION),
                     "the next sync writes the metadata to the namespace that is there, too",
                 ),
             ),
@@ -94,11 +93,10 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
         evidence=(f"not in the manifest: {enumerated([*unused])}",),
         fixes=(
             manifest_patch(manifest.id, "Write it into the manifest of the namespace", operations),
-            Fix(
+            application_patch(
+                app,
                 "Or take it out of the Application, where it does nothing",
-                "application",
-                application_place(app),
-                Edit("json-patch", [{"op": "remove", "path": join_pointer("spec", *_AT)}]),
+                [{"op": "remove", "path": join_pointer("spec", *_AT)}],
             ),
         ),
     )

@@ -124,7 +124,7 @@ def _finding(app: App, service: Resource, pointer: str, port: int, owner: AppRef
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """What the API server says of the ports after the edit."""
-    service = after.resource(finding.at.resource.key) if finding.at.resource else None
+    service = after.held(finding.at.resource)
     if service is None or service.desired is None:
         return None
     left = [

@@ -22,7 +22,7 @@ from itertools import islice
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.redaction import excerpt
 from argolint.values import join_pointer, mapping, maps, text_at, texts
 
@@ -88,7 +88,7 @@ def _finding_of_settings(app: App, resource: Resource, key: str, found: Sequence
 
 def _line_fix(resource: Resource, found: Sequence[LineFault], name: str) -> Fix:
     lines = "".join(f"{name}, line {fault.number}: {excerpt(fault.meant, 200) or _FORM}\n" for fault in found[:20])
-    return Fix(_TITLE, "manifest", str(resource.id), Edit("text", lines))
+    return manifest_text(resource.id, _TITLE, lines)
 
 
 _TITLE = "Write the line with all its fields, each as Argo CD knows it"

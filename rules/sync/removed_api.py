@@ -35,7 +35,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import get, items, joined, parse_version
@@ -243,12 +243,11 @@ def _fixes(
             Edit("text", f"The manifests follow the upgrade: cluster {app.cluster} does not serve {wanted} before it."),
         )
     else:
-        yield Fix(
+        yield manifest_text(
+            first.id,
             "Remove the object: nothing replaces this API",
-            "manifest",
-            str(first.id),
-            Edit("text", f"delete {first.id} from Git"),
-            caveat="what it did must be done by other means",
+            f"delete {first.id} from Git",
+            "what it did must be done by other means",
         )
 
 
@@ -273,8 +272,8 @@ def _best_version(served: tuple[str, ...]) -> str:
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The API server's answer, if the fix uses a version that it serves; the proof checks fields of built-in kinds."""
-    id_ = fix.resource or finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    id_ = finding.edits(fix)
+    resource = after.held(id_)
     if fix.target != "manifest" or resource is None or not resource.desired:
         return None
     group, version = api_of(resource.desired)

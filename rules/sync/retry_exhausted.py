@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rank, Rule, Symptom
+from argolint.edits import live_command
 from argolint.edits.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
@@ -47,11 +48,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             + (f" at {operation.finished_at:%Y-%m-%d %H:%M:%SZ}" if operation.finished_at else ""),
         ),
         fixes=(
-            Fix(
-                "Repair the cause of the failure, then sync once by hand or push a commit",
-                "live",
+            live_command(
                 f"Application {app.ref}",
-                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                "Repair the cause of the failure, then sync once by hand or push a commit",
+                f"argocd app sync {sh(app.ref)}",
             ),
             *([_more_attempts_fix(app)] if _can_retries_succeed(app) else []),
         ),

@@ -54,7 +54,7 @@ from argolint.values.patterns import regex
 from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
-from ._failures import failures_explained_by, resource_of
+from ._failures import failures_explained_by
 from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
 from ._objects import missing_symptoms, object_named, only_object
@@ -108,7 +108,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, fleet, read, (*claims, *missing_symptoms(app)))
     refused = [f for f in failures_explained_by(app, "schema-field-unknown") if _paths(f.message)]
     for failed in refused:
-        read = _undeclared_field(app, failed.message, resource_of(app, failed))
+        read = _undeclared_field(app, failed.message, app.held(failed.id))
         yield _finding(app, fleet, read, tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
@@ -535,8 +535,7 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
     """The API server's answer, if no field that it named is left; the proof checks those of built-in kinds."""
-    id_ = fix.resource or finding.at.resource
-    resource = after.resource(id_.key) if id_ else None
+    resource = after.held(finding.edits(fix))
     if fix.target != "manifest" or resource is None or resource.desired is None:
         return None
     messages = [

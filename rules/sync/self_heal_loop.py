@@ -46,7 +46,15 @@ from argolint import (
 )
 from argolint.application.applied import not_yet_applied
 from argolint.comparison import differences, writers
-from argolint.edits import RESPECT, application_place, ignore_entries, manifest_patch, removals, sync_option
+from argolint.edits import (
+    RESPECT,
+    application_patch,
+    ignore_entries,
+    manifest_patch,
+    manifest_text,
+    removals,
+    sync_option,
+)
 from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 from argolint.values.patterns import regex
@@ -255,15 +263,11 @@ _AFTERWARDS = "sync once by hand afterwards: the loop may have ended at either w
 def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...]) -> Iterator[Fix]:
     rivals = [r for r in related if r.role == "claimant"]
     if rivals:
-        yield Fix(
-            f"Keep {resource.id} in one of the two applications only",
-            "manifest",
+        yield manifest_text(
             f"{app.ref} or {rivals[0].app}",
-            Edit(
-                "text",
-                f"delete the manifest of {resource.id} from one of them; annotate it argocd.argoproj.io/sync-options: Prune=false there first, so that it is not pruned",
-            ),
-            caveat="the application that pruned it last would delete it for both",
+            f"Keep {resource.id} in one of the two applications only",
+            f"delete the manifest of {resource.id} from one of them; annotate it argocd.argoproj.io/sync-options: Prune=false there first, so that it is not pruned",
+            "the application that pruned it last would delete it for both",
         )
         return
     if resource.missing and not _has_time_to_live(resource):
@@ -297,12 +301,11 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             "jsonPointers": [pointer],
         }
         entry = {k: v for k, v in entry.items() if v}
-        yield Fix(
+        yield application_patch(
+            app,
             "Or ignore the field, and respect that in syncs",
-            "application",
-            application_place(app),
-            Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
-            caveat=f"hides every later difference of that field; {_AFTERWARDS}",
+            [*ignore_entries(app, entry), *sync_option(app, RESPECT)],
+            f"hides every later difference of that field; {_AFTERWARDS}",
         )
 
 

@@ -237,16 +237,19 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
     elif may_come_early:
         yield brings
     else:
-        yield replace(brings, caveat=f"what {later.id} needs itself has to come as early", safe=False)
-        yield from (replace(put, caveat=f"what needs {waiting.id} has to come as late", safe=False) for put in puts)
+        early_too, late_too = (
+            f"what {later.id} needs itself has to come as early",
+            f"what needs {waiting.id} has to come as late",
+        )
+        for fix, caveat in ((brings, early_too), *((put, late_too) for put in puts)):
+            yield replace(fix, caveat=caveat, safe=False)
 
 
 def _wave_fix(member: Member, wave: int, title: str) -> Fix:
     if member.resource is None or member.resource.desired is None:
         content = f'metadata:\n  annotations:\n    {SYNC_WAVE}: "{wave}"'
         return Fix(title, "manifest", str(member.id), Edit("yaml", content), resource=member.id)
-    edit = Edit("json-patch", annotate(member.manifest, {SYNC_WAVE: str(wave)}))
-    return Fix(title, "manifest", str(member.id), edit, resource=member.id, safe=True)
+    return manifest_patch(member.id, title, annotate(member.manifest, {SYNC_WAVE: str(wave)}), safe=True)
 
 
 def _paused_finding(app: App, one: Halted) -> Finding:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, manifest_text
 from argolint.values import maps
 
 from ._windows import WindowFault, project_windows, waiting_symptoms, window_faults
@@ -63,9 +63,7 @@ def _finding(app: App, resource: Resource, number: int, fault: WindowFault) -> F
 def _window_fix(resource: Resource, number: int, fault: WindowFault) -> Fix:
     at = f"/spec/syncWindows/{number}/{fault.field}"
     if fault.meant is None:
-        return Fix(
-            _TITLES[fault.field], "manifest", str(resource.id), Edit("text", f"{at}: {fault.says} has another form\n")
-        )
+        return manifest_text(resource.id, _TITLES[fault.field], f"{at}: {fault.says} has another form\n")
     step = {"op": "replace", "path": at, "value": fault.meant}
     return manifest_patch(resource.id, _TITLES[fault.field], [step], "the window counts then")
 

@@ -29,7 +29,7 @@ from itertools import islice
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.edits import annotation_option, application_place, sync_option
+from argolint.edits import annotation_option, application_patch, application_place, sync_option
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of, parse_version
 from argolint.values.knowledge import load
@@ -326,11 +326,10 @@ def _move_fix(app: App, fault: Fault) -> Fix:
     """The fix that moves the word to its place; a person must decide which objects need one of theirs."""
     caveat = "it then takes effect for the whole application"
     if fault.move == "application-sync-options":
-        patch = Edit("json-patch", sync_option(app, fault.word))
-        return Fix("Give it to the Application", "application", application_place(app), patch, caveat)
+        return application_patch(app, "Give it to the Application", sync_option(app, fault.word), caveat)
     if fault.move == "application-compare-options":
-        patch = Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, fault.word))
-        return Fix("Give it to the Application", "application", application_place(app), patch, caveat)
+        patch = annotation_option(app.raw, COMPARE_OPTIONS, fault.word)
+        return application_patch(app, "Give it to the Application", patch, caveat)
     name = SYNC_OPTIONS if fault.move == "resource-sync-options" else COMPARE_OPTIONS
     text = Edit("yaml", f"metadata:\n  annotations:\n    {name}: {fault.word}")
     return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.edits import application_place
+from argolint import App, Finding, Fleet, Location, Rule
+from argolint.edits import application_patch
 from argolint.values import annotations_of, comma_list, items, join_pointer
 from argolint.values.kubernetes import ARGOCD_ANNOTATION, SYNC_OPTIONS
 
@@ -35,12 +35,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             message=f"Application {app.ref} is synced with {OPTION}: a misspelt field of any of its objects is dropped without a word.",
             at=Location(app.ref, None, place),
             fixes=(
-                Fix(
+                application_patch(
+                    app,
                     f"Take {OPTION} off the Application",
-                    "application",
-                    application_place(app),
-                    Edit("json-patch", operations),
-                    caveat="the next sync fails on fields that the API server does not know; correct these, or give the option to the object alone",
+                    operations,
+                    "the next sync fails on fields that the API server does not know; correct these, or give the option to the object alone",
                 ),
             ),
         )

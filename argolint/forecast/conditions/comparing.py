@@ -73,7 +73,7 @@ def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
 
 
 def _is_different(r: Resource) -> bool:
-    """A cheap test on the raw object, before it is decoded."""
+    """Whether the object may differ: a cheap test, before its states are decoded."""
     return not (r.hook or is_secret(r.id) or r.missing or r.extra) and r.compared
 
 

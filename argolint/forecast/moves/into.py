@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.edits import manifest_yaml
 from argolint.forecast.moves.owners import objects_of, project_allows, release_names
 from argolint.forecast.moves.plan import Step, move_finding
 from argolint.forecast.moves.steps import release, remove_from_git, take_over
-from argolint.model import Edit, Finding, Fix
+from argolint.model import Finding
 from argolint.values import sh
 
 
@@ -35,11 +36,10 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
         message = (
             f"Manifests of {app.ref} without a namespace would go to {theirs} instead of {app.destination_namespace}."
         )
-        write = Fix(
-            "Write the namespace into the manifests that move",
-            "manifest",
+        write = manifest_yaml(
             f"the manifests of {app.ref}",
-            Edit("yaml", f"metadata:\n  namespace: {app.destination_namespace}\n"),
+            "Write the namespace into the manifests that move",
+            f"metadata:\n  namespace: {app.destination_namespace}\n",
         )
         yield move_finding("namespace-differs", app, message, fixes=(write,))
 

@@ -103,7 +103,7 @@ def _place(f: ReportedFinding) -> str:
 
 
 def _first(found: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """The step to take first, once per cause: that of the first place is valid for all."""
+    """The step to take first, written once: findings of one cause share it."""
     for fix in found[0].fixes[: None if style.verbose else 1] if found else ():
         yield from wrapped(f"→ first: {fix.title}", style, "    ", "      ")
         yield from wrapped(fix.where, style, "      ", "      ")
