@@ -165,6 +165,7 @@ def test_refused_applications_have_advice_by_every_cause() -> None:
         *causes,
         "invalid-spec/denied-destination",
         "invalid-spec/no-namespace",
+        "invalid-spec/no-project",
         "invalid-spec/permitted-destination",
     }
 

@@ -13,7 +13,7 @@ from argolint.comparison import compare, managed_fields, syncs_server_side
 from argolint.comparison.scheme import GROUPS, builtin
 from argolint.comparison.three_way import trim
 from argolint.model import MISSING, Change, Json, Object, ResourceKey, Writer
-from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
+from argolint.values import dig, get, index_of, items, join_pointer, maps, parse_time, split_pointer, text_at
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -67,9 +67,20 @@ def _outer_list(resource: Resource, pointer: str) -> str:
 
 def settled(app: App, resource: Resource | None = None) -> bool:
     """True if the revision that Argo CD compares with, and its parameters, were synced: by the last operation, or according to history
-    (which has only complete and successful syncs). With a `resource`, only this object must have been synced.
+    (which has only complete and successful syncs). With a `resource`, only this object must have been synced. A comparison from before the
+    end of that sync shows nothing of it.
     """
-    return app.derive(_settled, resource and resource.key)
+    return not outdated(app) and app.derive(_settled, resource and resource.key)
+
+
+def outdated(app: App) -> bool:
+    """True if Argo CD compared the application last before its last sync had ended, so that states and differences are older than the sync.
+
+    status.reconciledAt has whole seconds (controller/appcontroller.go, processAppRefreshQueueItem); a busy controller is minutes behind.
+    """
+    compared = parse_time(app.status.get("reconciledAt"))
+    ended = app.operation.finished_at if app.operation is not None and app.operation.phase == "Succeeded" else None
+    return compared is not None and ended is not None and compared <= ended
 
 
 def _settled(app: App, resource: ResourceKey | None) -> bool:

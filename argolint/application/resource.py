@@ -107,7 +107,8 @@ class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
     """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
 
     kind: str
-    name: str
+    name: str = ""
+    """Empty for an object with metadata.generateName alone."""
     group: str = ""
     namespace: str = ""
     target_state: str | None = None

@@ -1,7 +1,8 @@
 """Git is ahead of the cluster
 
 What it finds: differences that only show a sync which has not happened: the live object still equals the last apply, or the object was never
-applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one is running.
+applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one is running, or
+Argo CD has not compared the objects since the last one.
 
 Why it hurts: it does not, if a sync follows. It is reported so that every difference has its reason.
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, ResourceId, Rule, Symptom
 from argolint.application.application_sets import maker, set_id
-from argolint.application.applied import not_yet_applied, settled
+from argolint.application.applied import not_yet_applied, outdated, settled
 from argolint.edits import live_command, manifest_text
 from argolint.edits.pruning import ignored_extraneous
 from argolint.values import below, dig, maps, parse_version, sh, text_at, texts
@@ -36,6 +37,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting:
         return  # its objects are being deleted, and there will be no sync
     changed = [_waiting_object(app, resource) for resource in app.changed if not resource.hook]
+    if outdated(app):
+        yield from _outdated_finding(app, [wait for wait in changed if wait[1]])
+        return
     step = _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
@@ -46,6 +50,32 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         extra = (r for r in app.extra if not ignored_extraneous(app, r))
         leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
         yield from _finding(app, leftover, "left Git and is not pruned", step)
+
+
+def _outdated_finding(app: App, changed: Sequence[Wait]) -> Iterator[Finding]:
+    """What Argo CD shows is from before the last sync."""
+    missing, extra = (Symptom.missing(r.id) for r in app.missing), (Symptom.extra(r.id) for r in app.extra)
+    symptoms = (*(symptom for _, each, _ in changed for symptom in each), *missing, *extra)
+    if app.sync_status != "OutOfSync":
+        return
+    yield Finding(
+        message=f"{app.name} is shown as it was before its last sync ended: Argo CD has not compared it since.",
+        at=Location(app.ref),
+        confidence="likely",
+        explains=(*symptoms, Symptom.sync()),
+        evidence=(
+            f"last comparison {text_at(app.status, 'reconciledAt')}",
+            f"end of the sync {text_at(app.status, 'operationState', 'finishedAt')}",
+        ),
+        fixes=(
+            Fix(
+                "Ask for a comparison, then look again",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app get {sh(app.ref)} --refresh"),
+            ),
+        ),
+    )
 
 
 def _waiting_object(app: App, resource: Resource) -> Wait:

@@ -125,7 +125,12 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
         return
     for other in _permitted_servers(app, fleet) if cause == "destination" else ():
         yield from advice(__package__, "invalid-spec/permitted-destination", {**facts, **other})
-    yield from advice(__package__, f"invalid-spec/{cause}", facts)
+    known = catalogue().match(message, "spec")
+    topic = "no-project" if known and known.entry.id == "spec/no-project" else cause
+    if topic == "no-project" and app.deleting:
+        yield from advice(__package__, "finalizer-stuck/no-project", {**facts, "name": app.ref.project})
+        return
+    yield from advice(__package__, f"invalid-spec/{topic}", facts)
 
 
 def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
@@ -136,7 +141,7 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
         "app_namespace": app.ref.namespace,
         "name": app.ref.name,
         "project": app.ref.project,
-        "projects": ", ".join(sorted(fleet.projects)[:10]),
+        "projects": ", ".join(sorted(p for p in fleet.projects if p != app.ref.project)[:10]),
         "cluster": app.cluster,
         "clusters": ", ".join(sorted(fleet.clusters)[:10]),
         "destination_namespace": app.destination_namespace or "*",
