@@ -20,7 +20,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison.compare import Strategy
-from argolint.comparison.ignore import without
+from argolint.comparison.ignore import matches_object, without
 from argolint.model import GONE, Effect, Finding, Fix, Json, Object, ResourceKey, Want
 from argolint.proof import effects, losses
 from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, application_afterwards, without_object
@@ -140,7 +140,11 @@ def replay(
         judged = failed_sync and checks.then is not None
         play = partial(_final_state, fix, pair, app, raw, fleet, random, failed_sync=failed_sync, judged=judged)
         remembered = fix.target == "application" and not pair.claimed
-        touched[key] = _cached_final_state((edit, failed_sync, key), cache, play, found) if remembered else play(found)
+        touched[key] = (
+            _cached_final_state((key, failed_sync, _own_terms(raw, pair, fleet)), cache, play, found)
+            if remembered
+            else play(found)
+        )
     if failed_sync and checks.then is not None:
         touched |= _waiting_objects(finding, app, raw, fleet, cache, touched)
     if checks.then is None and any(symptom.kind != "change" for symptom in finding.explains):
@@ -235,13 +239,20 @@ _REMEMBERED = 4096
 """Most cached objects after an edit, of one application."""
 
 
+def _own_terms(raw: Object, pair: Pair, fleet: Fleet) -> SyncTerms:
+    """The terms with the ignore rules of this object alone: an edit of a rule for one object leaves those of all others as they are."""
+    terms = sync_terms(raw, pair.desired, pair.today.server_side, fleet)
+    own = (r for r in terms.rules.ignore if matches_object(r, pair.desired) or matches_object(r, pair.live))
+    return replace(terms, rules=replace(terms.rules, ignore=tuple(own)))
+
+
 def _cached_final_state(
-    place: tuple[str, bool, ResourceKey],
+    place: tuple[ResourceKey, bool, SyncTerms],
     cache: ApplicationCache,
     play: Callable[[set[Effect]], ObjectState],
     found: set[Effect],
 ) -> ObjectState:
-    """The last state of an object without claimed differences: equal for all findings with the same edit."""
+    """The last state of an object without claimed differences: equal for all edits of the Application that lead to the same terms."""
     if place not in cache.played:
         if len(cache.played) >= _REMEMBERED:
             cache.played.clear()

@@ -57,8 +57,8 @@ class ApplicationCache:
         """The Application after each edit, by the edit's content."""
         self.touched: dict[str, tuple[Resource, ...]] = {}
         """The objects whose comparison each edit of the Application can change."""
-        self.played: dict[tuple[str, bool, ResourceKey], ReplayedObject] = {}
-        """Their results, by edit, whether the sync has failed, and object; only the most recent ones."""
+        self.played: dict[tuple[ResourceKey, bool, SyncTerms], ReplayedObject] = {}
+        """Their results, by object, whether the sync has failed, and the object's own terms; only the most recent ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, AnyStr, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -85,23 +85,22 @@ def object_value(text: Text) -> Json:
 def _may_be_deeper(text: Text, levels: int = MAX_DEPTH) -> bool:
     """A cheap test: each level of the deepest value opens before it and closes after it.
 
-    So the first half of the text opens enough brackets, or the second half closes enough. All but the innermost are not empty.
+    So the first half of the text opens enough brackets, or the second half closes enough. All but the innermost are not empty. A text between
+    brackets leaves its quotes here, so that only an empty pair has nothing in between, or one of numbers.
     """
-    if isinstance(text, bytes):
-        return _is_bracketed(text, levels, (b"{", b"[", b"{}", b"[]", b"}", b"]"))
-    return _is_bracketed(text, levels, ("{", "[", "{}", "[]", "}", "]"))
-
-
-def _is_bracketed(text: AnyStr, levels: int, marks: tuple[AnyStr, AnyStr, AnyStr, AnyStr, AnyStr, AnyStr]) -> bool:
-    brace, bracket, no_keys, no_items, brace_end, bracket_end = marks
-    half = len(text) // 2
-    opened = text.count(brace, 0, half) + text.count(bracket, 0, half)
-    closed = text.count(brace_end, half) + text.count(bracket_end, half)
+    marks = (text if isinstance(text, bytes) else text.encode()).translate(None, _UNMARKED)
+    half = len(marks) // 2
+    opened = sum(marks.count(sign, 0, half) for sign in (b"{", b"["))
+    closed = sum(marks.count(sign, half) for sign in (b"}", b"]"))
     if max(opened, closed) <= levels:
         return False
-    opened -= text.count(no_keys, 0, half) + text.count(no_items, 0, half)
-    closed -= text.count(no_keys, half) + text.count(no_items, half)
+    opened -= sum(marks.count(pair, 0, half) for pair in _EMPTY)
+    closed -= sum(marks.count(pair, half) for pair in _EMPTY)
     return max(opened, closed) >= levels
+
+
+_EMPTY = (b"{}", b"[]")
+_UNMARKED = bytes(set(range(256)) - set(b'"{}[]'))
 
 
 def converted(value: Any, kind: type[T]) -> T:

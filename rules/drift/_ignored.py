@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from argolint import MISSING, App, Change, Fleet, Resource
+from argolint import MISSING, App, Change, Fleet, Resource, ResourceKey
 from argolint.application.applied import git_moved, last_applied
 from argolint.comparison import (
     IgnoreRule,
@@ -109,8 +109,16 @@ def removed_pointers(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
 
 
-def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
-    """The differences that only this entry hides."""
+def hidden_by(app: App, fleet: Fleet, entry: IgnoreRule) -> Mapping[ResourceKey, tuple[Change, ...]]:
+    """The differences that only this entry hides, of each object that it selects; found once for all rules and findings."""
+    return app.derive(_hidden_by, fleet, entry)
+
+
+def _hidden_by(app: App, fleet: Fleet, entry: IgnoreRule) -> Mapping[ResourceKey, tuple[Change, ...]]:
+    return {r.key: _hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
+
+
+def _hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
     live, desired = resource.live, resource.desired
     if live is None or desired is None or not (entry.managers or removed_pointers(entry, resource)):
         return ()

@@ -18,10 +18,11 @@ from ._writers import known_writer
 
 NOT_SHOWN = "not-shown"
 """The cause of these findings."""
-_BY_HAND = regex(
-    r"kubectl-(edit|set|patch)|argocd-server|k9s|lens.*|openlens|freelens|node-fetch|headlamp.*|dashboard.*|kubernetes-dashboard.*|Mozilla|openshift-console"
-)
+_TOOLS = r"kubectl-(edit|set|patch)|argocd-server|k9s|lens.*|openlens|freelens|node-fetch|headlamp.*|dashboard.*|kubernetes-dashboard.*|Mozilla|openshift-console"
 """Managers of tools that change single fields; others, as `kubectl apply`, write whole objects, and their later owners differ."""
+_BY_HAND = regex(_TOOLS)
+WRITTEN_BY_HAND = regex(rf'"manager":\s*"(?:{_TOOLS})')
+"""In a live object as text, if `unshown_edits` may have something to say about it."""
 _MOST = 20
 
 

@@ -27,7 +27,7 @@ from ._edits import removal_fix, respect_fix
 from ._fields import change_line, pointers_text, writer_name
 from ._ignored import (
     has_entries,
-    hidden_changes,
+    hidden_by,
     lists_over_commits,
     own_entries,
     selected_resources,
@@ -52,7 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             change
             for entry in ignored
             if selects(entry, resource)
-            for change in _without_mixed_lists(app, resource, entry, hidden_changes(app, fleet, resource, entry))
+            for change in _without_mixed_lists(app, resource, entry, hidden_by(app, fleet, entry)[resource.key])
             if _is_overwritten(app, resource, change) and not _is_shown(resource, change)
         )
         if changes:
@@ -116,7 +116,7 @@ def _git_field_finding(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[
 
 def _hidden_commits(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> Iterator[str]:
     """The places at which the entry hides a commit since the last sync: a fix that keeps the live value would block that commit forever."""
-    return (c.pointer for c in hidden_changes(app, fleet, resource, entry) if git_moved(app, resource, c))
+    return (c.pointer for c in hidden_by(app, fleet, entry)[resource.key] if git_moved(app, resource, c))
 
 
 def _known_writer_name(app: App, resource: Resource, pointer: str) -> str:

@@ -21,7 +21,7 @@ from argolint.comparison import IgnoreRule, caused, matches_object, removed, rul
 from argolint.edits import application_patch, removals
 
 from ._fields import finding, is_left_out, pointers, pointers_text
-from ._ignored import hidden_changes, own_entries, paths, selected_resources, settings_key
+from ._ignored import hidden_by, own_entries, paths, settings_key
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
         if removed(resource.live or {}, alone) != removed(resource.desired or {}, alone)
     )
     singles = tuple(alone for path, alone in paths(app, entry) if path in guilty)
-    differing = tuple(c for alone in singles for c in hidden_changes(app, fleet, resource, alone))
+    differing = tuple(c for alone in singles for c in hidden_by(app, fleet, alone).get(resource.key, ()))
     why = "since" if differing else "only because"
     return finding(
         app,
@@ -92,8 +92,8 @@ def _narrowed_fix(
 ) -> Fix | None:
     """The edit that ignores what really differs in place of these paths; None if they hide something of another object, or are the server's."""
     singles = tuple(one for path, one in paths(app, entry) if path in guilty)
-    others = (other for other in selected_resources(app, entry) if other.key != resource.key)
-    if of_server or any(hidden_changes(app, fleet, other, one) for other in others for one in singles):
+    hidden = (found for one in singles for found in hidden_by(app, fleet, one).items())
+    if of_server or any(changes for key, changes in hidden if key != resource.key):
         return None
     places = _places_of(entry, guilty)
     rest = _without_entry(app, entry) if places == [entry.origin] else app
@@ -120,7 +120,7 @@ def _without_entry(app: App, entry: IgnoreRule) -> App:
 def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
     """The edit that removes these paths from the entry; None if they hide something of another object."""
     singles = (one for path, one in paths(app, entry) if path in guilty)
-    if any(hidden_changes(app, fleet, other, one) for one in singles for other in selected_resources(app, entry)):
+    if any(any(hidden_by(app, fleet, one).values()) for one in singles):
         return None
     title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule"
     if of_server:

@@ -41,7 +41,7 @@ from ._fields import change_line
 from ._ignored import (
     expression_pointer,
     has_entries,
-    hidden_changes,
+    hidden_by,
     is_waiting_commit,
     lists_over_commits,
     own_entries,
@@ -62,7 +62,7 @@ _WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each pointer or jq path that is too wide."""
     for entry in own_entries(app):
-        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
+        hidden = hidden_by(app, fleet, entry)
         yield from _own_manager_findings(app, entry, hidden)
         yield from _whole_lists(app, entry, hidden)
         for path, single in paths(app, entry):
@@ -79,7 +79,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             elif waiting := [(r, c) for r, c in found if is_waiting_commit(app, r, c)]:
                 yield _waiting_commit_finding(app, entry, path, waiting)
     for entry in server_entries(app, fleet):
-        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected_resources(app, entry)}
+        hidden = hidden_by(app, fleet, entry)
         for path, single in paths(app, entry):
             objects = selected_resources(app, single)
             found = [(r, c) for r in objects for c in _hidden_by_path(r, single, hidden[r.key])]

@@ -38,10 +38,9 @@ from argolint.values import at_and_above, below, get, index_of, join_pointer, sp
 from ._fields import finding, pointers_text, shifted_list
 from ._ignored import (
     expression_pointer,
-    hidden_changes,
+    hidden_by,
     own_entries,
     paths,
-    selected_resources,
     server_entries,
     settings_key,
 )
@@ -186,7 +185,7 @@ def _removal_fix(
 ) -> Fix | None:
     """The advice to take the paths out of their entries, if they hide no other difference: syncs then send Git's list."""
     entries = dict.fromkeys(entry for _, entry in (*guilty, *of_server))
-    if not entries or any(hidden_changes(app, fleet, r, e) for e in entries for r in selected_resources(app, e)):
+    if not entries or any(any(hidden_by(app, fleet, entry).values()) for entry in entries):
         return None
     lines = [
         *(f"{expression_pointer(entry, path)} of Application {app.ref}: {path}" for path, entry in guilty),

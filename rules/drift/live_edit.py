@@ -31,7 +31,7 @@ from ..shared.triage import worth_reading
 from ._edits import removal_fix, source_place, write_live_fix
 from ._fields import finding, own_changes, pointers_text
 from ._grammar import is_hollow
-from ._unshown import NOT_SHOWN, unshown_edits, unshown_finding
+from ._unshown import NOT_SHOWN, WRITTEN_BY_HAND, unshown_edits, unshown_finding
 from ._writers import is_sort, known_writer
 
 
@@ -49,7 +49,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
         if not edits and _is_applied_elsewhere(app, fleet, resource):
             yield _applied_elsewhere_finding(app, resource)
-    for resource in app.stated:
+    for resource in app.mentioning(WRITTEN_BY_HAND, "live"):
         if not adopts(app, resource):
             for writer, added in unshown_edits(app, fleet, resource):
                 yield unshown_finding(app, resource, writer, added)
