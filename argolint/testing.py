@@ -306,7 +306,8 @@ class FixtureTransport:
         match what:
             case "managed-resources":
                 kept = [r for r in app.get("resources") or () if not r.get("hook")]  # the server leaves hooks out
-                return {"items": [self._managed(app, r) for r in kept]}
+                answers = (self._managed(app, r) for r in kept)
+                return {"items": [{k: v for k, v in each.items() if (k, v) != ("name", "")} for each in answers]}
             case "resource-tree":
                 return {
                     "nodes": [*self._tree(app), *(app.get("nodes") or ())],
@@ -412,7 +413,7 @@ class FixtureTransport:
             "group": group,
             "kind": _any(r)["kind"],
             "namespace": metadata.get("namespace", ""),
-            "name": metadata["name"],
+            "name": metadata.get("name", ""),
             **{key: json.dumps(value, default=str) for key, value in states.items()},
             **({"modified": True} if modified else {}),
             **({"hook": True} if r.get("hook") else {}),

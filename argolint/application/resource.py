@@ -107,7 +107,7 @@ class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
     """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
 
     kind: str
-    name: str
+    name: str = ""  # of an object with metadata.generateName that is not there
     group: str = ""
     namespace: str = ""
     target_state: str | None = None
