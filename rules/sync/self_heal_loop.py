@@ -44,6 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
+from argolint.application.applied import by_argocd
 from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, manifest_patch, removals, sync_option
 from argolint.redaction import of_secret, show_sides
@@ -156,6 +157,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         other = "something keeps deleting"
     elif live is MISSING:
         other = "the API server or its controller"
+    elif any(c.pointer == pointer and by_argocd(c.writer) for c in resource.changes):
+        other = "an admission webhook or the API server"  # it changes what Argo CD sends, in the same request
     else:
         other = "another, unnamed writer"
     within = resource.desired or {}, resource.normalized or resource.desired or {}
@@ -182,7 +185,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         follows=(
             *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
             *([Follows.finding("job-ttl", resource.id, mended=True)] if _has_time_to_live(resource) else ()),
-            Follows(Symptom.change(resource.id, pointer)),
+            Follows(Symptom.change(resource.id, pointer), mended=True),
         ),
     )
 
