@@ -41,7 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
-from argolint.comparison import matches_object, removed, rules_of
+from argolint.comparison import differences, matches_object, removed, rules_of
 from argolint.edits import application_place, manifest_patch, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
@@ -203,7 +203,7 @@ def _is_changed_in_git(resource: Resource | None, pointer: str) -> bool:
     if resource is None or not pointer:
         return False
     wanted, live = get(resource.desired, pointer), get(resource.live, pointer)
-    return wanted is not MISSING and live is not MISSING and wanted != live
+    return any(MISSING not in (git, cluster) for _, git, cluster in differences(wanted, live))
 
 
 def _hidden_pointers(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
