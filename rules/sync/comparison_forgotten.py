@@ -21,22 +21,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule
 from argolint.comparison import differences
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.redaction import show_sides
 from argolint.values import below, sh
 
-from ._options import compare_options_with
+from ._options import compare_options_with, may_be_forgotten
 
 _MOST = 3
 """Most differing fields that are quoted."""
-
-
-def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Whether the API server compares: a list that says Synced may be wrong then."""
-    return "ServerSideApply=true" in app.sync_options or "ServerSideDiff=true" in app.compare_options
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -54,6 +49,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             *(f"the verdict on {r.id} is empty: no normalized and no predicted state" for r in empty[:_MOST]),
             *differing,
         ),
+        follows=tuple(Follows.finding("immutable-field", r.id) for r in empty),
         fixes=(
             Fix(
                 "Refresh hard, and read the error before the next comparison hides it",
@@ -73,9 +69,10 @@ def _differing(resource: Resource) -> Iterator[str]:
     if resource.kind == "Secret":
         return
     for pointer, want, have in sorted(differences(desired, live), key=lambda found: found[0]):
-        if want is not MISSING and have is not MISSING and not below(pointer, "/metadata"):
+        given = have is not MISSING or want not in (None, "", {}, [])
+        if want is not MISSING and given and not below(pointer, "/metadata"):
             git, cluster = show_sides(pointer, (want, desired), (have, live))
             yield f"{pointer} of {resource.id}: {git} in Git, {cluster} live"
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=may_be_forgotten)
