@@ -306,8 +306,8 @@ class FixtureTransport:
         match what:
             case "managed-resources":
                 kept = [r for r in app.get("resources") or () if not r.get("hook")]  # the server leaves hooks out
-                answers = [self._managed(app, r) for r in kept]
-                return {"items": [{k: v for k, v in a.items() if (k, v) != ("name", "")} for a in answers]}
+                answers = (self._managed(app, r) for r in kept)
+                return {"items": [{k: v for k, v in each.items() if (k, v) != ("name", "")} for each in answers]}
             case "resource-tree":
                 return {
                     "nodes": [*self._tree(app), *(app.get("nodes") or ())],

@@ -266,6 +266,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
             and not _is_absent(self.live_state)
         )
 
+    @property
+    def uncompared(self) -> bool:
+        """Desired and live, with an empty verdict: a comparison of the application failed, and Argo CD remembers nothing else."""
+        return self.desired_known and (self.normalized_state, self.predicted_state) in (("{}", "{}"), ({}, {}))
+
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The differences that Argo CD shows between desired and live, if both exist, sorted by pointer."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from argolint.application.app import App
 from argolint.comparison import diff
-from argolint.model import EFFECTS, Effect, Finding, Fix, Object
+from argolint.model import EFFECTS, MISSING, Effect, Finding, Fix, Json, Object
 from argolint.values import get
 from argolint.values.patterns import regex
 
@@ -91,7 +91,12 @@ def sync_effects(kind: str, live: Object, with_fix: Object, without_fix: Callabl
 
 
 def _is_moved(pointer: str, one: Object, other: Object) -> bool:
-    return any(diff.differences(get(one, pointer), get(other, pointer)))
+    found = diff.differences(get(one, pointer), get(other, pointer))
+    return any(not (before in _EMPTY and after in _EMPTY) for _, before, after in found)
+
+
+_EMPTY: tuple[Json, ...] = (MISSING, None, {}, [], "")
+"""What the API server stores for a field without a value, such as `resources: {}`: no change for the pods."""
 
 
 def ordered(found: Iterable[Effect]) -> tuple[Effect, ...]:

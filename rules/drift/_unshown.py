@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Writer
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import has_sync_option, locate, managers
 from argolint.redaction import is_hidden, show
 from argolint.values import below, enumerated, get, join_pointer, mapping, maps, text_at
 from argolint.values.patterns import regex
 
+from ._defaults import is_kubernetes_default
 from ._edits import live_removal_fix, source_place
 from ._ignored import is_field_ignored
 from ._writers import known_writer
@@ -37,15 +38,23 @@ class Addition:
 def unshown_edits(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[Writer, tuple[Addition, ...]]]:
     """By manager: the topmost places in live that it added after the object was made, and that Git lacks."""
     live, desired = resource.live, resource.desired
-    if live is None or desired is None or resource.hook or resource.kind == "Secret":
+    if live is None or desired is None or resource.hook or resource.kind == "Secret" or resource.uncompared:
         return
     if has_sync_option(app.raw, desired, "Replace=true") or not any(by_argocd(w) for w in managers(live)):
         return
     for writer, fields in resource.derive(_entries_by_hand):
-        added = tuple(a for a in _added(fields, live, desired) if not _is_shown(resource, a.place))
+        added = tuple(
+            a
+            for a in _added(fields, live, desired)
+            if not (_is_shown(resource, a.place) or is_kubernetes_default(resource, _as_change(live, a)))
+        )
         found = tuple(a for a in added if not is_field_ignored(app, fleet, resource, a.place, writer.manager))
         if found:
             yield writer, found[:_MOST]
+
+
+def _as_change(live: Object, added: Addition) -> Change:
+    return Change(added.place, MISSING, get(live, added.place))
 
 
 def _is_shown(resource: Resource, place: str) -> bool:

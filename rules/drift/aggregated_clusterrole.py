@@ -15,6 +15,7 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.application.applied import settled
 from argolint.edits import argocd_cm
 from argolint.values import below, items
 
@@ -25,6 +26,8 @@ from ._fields import finding, matching_changes
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterRole."""
     for resource, changes in matching_changes(app, _is_aggregated_rule):
+        if "rules" not in (resource.desired or {}) and not settled(app, resource):
+            continue  # Git has just dropped them, and the next sync is the last one to see them
         in_git = items(resource.desired, "rules")
         yield finding(
             app,

@@ -38,7 +38,19 @@ from argolint.edits import application_place, live_command, manifest_text
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import annotations_of, dig, enumerated, index_of, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values import (
+    annotations_of,
+    below,
+    dig,
+    enumerated,
+    index_of,
+    join_pointer,
+    mapping,
+    schema,
+    sh,
+    split_pointer,
+    text_at,
+)
 from argolint.values.kubernetes import argocd_name, is_custom
 from argolint.values.patterns import regex
 
@@ -104,6 +116,7 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _writer_since_apply(resource) if dropped and not taken_off else ""
+    declared = dropped and not (taken_off or since) and all(_is_declared(resource, change) for change in changes)
     is_gone = _is_replaced(app, resource)
     replacer = _writer_since_apply(resource) if dropped else ""
     if not is_gone and not _writes_schema(resource, replacer, changes):
@@ -118,6 +131,9 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         fact = f"lacks {pointers_text(changes)} though it was applied: {who}, a webhook or someone takes it off again"
     elif since:
         fact = f"lacks {pointers_text(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
+    elif declared:
+        who = "a webhook or a disabled feature gate takes it out" + ("" if app.self_heal else ", or someone did")
+        fact = f"lacks {pointers_text(changes)} though it was applied: {who}"
     elif dropped:
         fact = f"lacks {pointers_text(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif is_left_out(resource, first):
@@ -137,10 +153,22 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         else (),
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes, label_key))
         if replacer
+        else (
+            drop_fix(app, resource, changes, "Leave out of Git what does not stay"),
+            narrowest_ignore(app, resource, pointers(changes)),
+        )
+        if declared
         else _schema_fixes(resource, changes)
         if dropped and not taken_off and not since and is_custom(resource.group)
         else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
     )
+
+
+def _is_declared(resource: Resource, change: Change) -> bool:
+    """Whether the field is one of Kubernetes' own, which no schema drops."""
+    desired = resource.desired or {}
+    known = not is_custom(resource.group) and schema.known(desired)
+    return known and not any(below(change.pointer, fault.pointer) for fault in schema.faults(desired))
 
 
 def _is_stored_in_another_form(app: App, resource: Resource, changes: tuple[Change, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Json, Object, Resource
+from argolint import App, Fleet, Json, Object, Resource
 from argolint.edits import annotate, annotation_option
 from argolint.values import annotations_of, comma_list, sh, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
@@ -64,6 +64,11 @@ def is_sent_whole(app: App, desired: Object | None) -> bool:
     own = sync_options(desired)
     whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
     return whole and "Force=true" not in own
+
+
+def may_be_forgotten(app: App, fleet: Fleet, options: object) -> bool:
+    """Whether the API server compares, as a rule's `reads`: a list that says Synced may hide a refused dry run then."""
+    return "ServerSideApply=true" in app.sync_options or "ServerSideDiff=true" in app.compare_options
 
 
 def compare_options_with(app: App, option: str) -> str:

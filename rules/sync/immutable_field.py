@@ -41,7 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
-from argolint.comparison import matches_object, removed, rules_of
+from argolint.comparison import differences, matches_object, removed, rules_of
 from argolint.edits import (
     application_patch,
     application_place,
@@ -68,6 +68,7 @@ from ._options import (
     delete_before_operations,
     hook_warnings,
     is_sent_whole,
+    may_be_forgotten,
     sync_hook_operations,
     sync_option_operations,
     sync_options,
@@ -98,6 +99,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _failed_finding(app, fleet, failed, resource)
     keys = {f.id.key for f in refused if f.id}
     yield from (_dry_run_finding(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
+    yield from (f for r in app.resources if r.uncompared and (f := _forgotten_finding(app, r)))
     for resource in app.resources:
         if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _immutable_fields():
             continue
@@ -211,7 +213,7 @@ def _is_changed_in_git(resource: Resource | None, pointer: str) -> bool:
     if resource is None or not pointer:
         return False
     wanted, live = get(resource.desired, pointer), get(resource.live, pointer)
-    return wanted is not MISSING and live is not MISSING and wanted != live
+    return any(MISSING not in (git, cluster) for _, git, cluster in differences(wanted, live))
 
 
 def _hidden_pointers(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
@@ -270,6 +272,29 @@ def _dry_run_finding(app: App, condition: Condition) -> Finding:
             Symptom.condition("SyncError"),
             *missing_symptoms(app),
         ),
+    )
+
+
+def _forgotten_finding(app: App, resource: Resource) -> Finding | None:
+    """The finding for a change whose dry run was refused, of which Argo CD shows nothing any more: see `comparison-forgotten`."""
+    if (resource.group, resource.kind) not in _immutable_fields() or _is_recreated(resource):
+        return None
+    wanted = (Change(*found) for found in differences(resource.desired, resource.live) if found[1] is not MISSING)
+    fixed = (c for c in wanted if _is_immutable_change(resource, c))
+    change = min(fixed, key=lambda c: c.pointer, default=None)
+    if change is None:
+        return None
+    pointer = _top_field(change.pointer)
+    return Finding(
+        message=f"{pointer} of {resource.id} cannot be changed in place, so application {app.ref} is not compared, though it shows {app.sync_status}.",
+        at=Location(app.ref, resource.id, pointer),
+        confidence="likely",
+        evidence=(
+            f"{change.pointer} differs between Git and the cluster",
+            "Argo CD has an empty verdict on the object, as after a refused dry run",
+        ),
+        fixes=_deletion_fixes(app, resource.id, "hook", "replace")
+        or tuple(_fixes(app, resource.id, resource, pointer)),
     )
 
 
@@ -572,4 +597,4 @@ def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CAUSE)
+RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, reads=may_be_forgotten, rank=Rank.CAUSE)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint import (
@@ -47,7 +47,18 @@ from argolint.edits import application_place, ignore_less, manifest_patch, remov
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
-from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, parse_version, split_pointer
+from argolint.values import (
+    annotations_of,
+    below,
+    dig,
+    enumerated,
+    get,
+    index_of,
+    join_pointer,
+    maps,
+    parse_version,
+    split_pointer,
+)
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 from argolint.values.patterns import regex
@@ -399,6 +410,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     topic = "schema-field/builtin" if own else "schema-field/crd"
     facts = {**_facts(app, fleet, field, pointer), "since": since if older else ""}
     removal = removals(resource.desired, [c.pointer for c in changes])
+    meant = {} if own else _meant_names(app, resource, changes, crd)
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
@@ -407,10 +419,56 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
         evidence=(
             "the last sync applied it, live does not hold it, and no one has written to the object since",
             *((f"the cluster runs Kubernetes {runs}",) if older else ()),
+            *(f"{at}: the field {name!r} may be meant" for at, name in meant.items()),
         ),
-        fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": removal}, resource.id),
+        fixes=(
+            *_renames_fix(resource, meant, [c.pointer for c in changes if c.pointer not in meant]),
+            *advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": removal}, resource.id),
+        ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
+
+
+def _meant_names(
+    app: App, resource: Resource, changes: tuple[Change, ...], crd: Definition | None
+) -> Mapping[str, str]:
+    """By pointer: the field with a similar name that Git leaves free, declared by the CRD or seen in a live object of the kind."""
+    found = {}
+    for change in changes:
+        above, _, name = change.pointer.rpartition("/")
+        seen = {key for o in app.of_kind(resource.kind, resource.group) for key in _fields_at(o.live, above)}
+        names = sibling_names(crd.live or crd.desired, resource.id.version, change.pointer) if crd else sorted(seen)
+        free = [n for n in names if get(resource.desired, above + join_pointer(n)) is MISSING]
+        if close := difflib.get_close_matches(name, free, 1, cutoff=0.8):
+            found[change.pointer] = close[0]
+    return found
+
+
+def _fields_at(live: Json, pointer: str) -> Iterator[str]:
+    """The fields at this place; of all items, where the place is in a list."""
+    nodes = [live]
+    for token in (token for token in split_pointer(pointer) if index_of(token) is None):
+        inner = (get(node, join_pointer(token), None) if isinstance(node, Mapping) else node for node in nodes)
+        nodes = [item for node in inner for item in (node if isinstance(node, list) else [node])]
+    return (key for node in nodes if isinstance(node, Mapping) for key in node)
+
+
+def _renames_fix(resource: Resource, meant: Mapping[str, str], others: Sequence[str]) -> Iterator[Fix]:
+    """Renames fields, and removes those for which no name is known."""
+    if not meant:
+        return
+    moves = [
+        {"op": "move", "from": at, "path": at[: at.rindex("/")] + join_pointer(name)} for at, name in meant.items()
+    ]
+    title = (
+        f"Rename {enumerated([*meant], 'field', limit=1)}, and remove {enumerated(others, 'field', limit=1)}"
+        if others
+        else f"Rename the field to {next(iter(meant.values()))}"
+        if len(meant) == 1
+        else "Correct the names of the fields"
+    )
+    patch = [*moves, *removals(resource.desired, others)]
+    yield manifest_patch(resource.id, title, patch, "a field that is renamed takes effect then")
 
 
 def _move_fixes(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:

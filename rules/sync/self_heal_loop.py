@@ -44,7 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.application.applied import not_yet_applied
+from argolint.application.applied import by_argocd, not_yet_applied
 from argolint.comparison import differences, writers
 from argolint.edits import (
     RESPECT,
@@ -165,6 +165,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         other = "something keeps deleting"
     elif live is MISSING:
         other = "the API server or its controller"
+    elif any(c.pointer == pointer and by_argocd(c.writer) for c in resource.changes):
+        other = "an admission webhook or the API server"  # it changes what Argo CD sends, in the same request
     else:
         other = "another, unnamed writer"
     within = resource.desired or {}, resource.normalized or resource.desired or {}
