@@ -174,6 +174,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
+        "sync-failed/namespace-refused": {"missing_namespace"},
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "patched", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/quantity-at": {"at", "patch"},

@@ -34,7 +34,7 @@ def fixed_name_reasons(shared: Shared) -> Iterator[str]:
     rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
     if rendered and not any(p.release in shared.id.name for p in rendered):
         releases = enumerated(sorted({f'"{p.release}"' for p in rendered}), "release")
-        yield f"the name does not hold the release name ({releases}): fullnameOverride or another releaseName will not change it"
+        yield f"the name does not hold the release name ({releases}): another releaseName will not change it, and fullnameOverride only where its template reads that"
 
 
 def fixes(shared: Shared) -> Iterator[Fix]:
@@ -54,10 +54,11 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
     renamed = tuple(_own_name_fixes(shared, keeper))
-    if shared.two_programs:
+    apart = shared.two_programs or shared.two_releases
+    if apart:
         yield from renamed
     yield _delete_application_fix(shared, keeper) or _one_owner_fix(shared, keeper)
-    if not shared.two_programs:
+    if not apart:
         yield from renamed
     if shared.untracked:
         return  # Argo CD gives no warning for such an object, so FailOnSharedResource has no effect
@@ -341,6 +342,21 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
                 ),
                 effects=("restarts", "deletes"),
             )
+    elif party.tool == "Helm" and shared.two_releases:
+        yield Fix(
+            f"Give the release of {shared.name(party)} a name of its own",
+            "helm-values",
+            _values_place(party),
+            _own_name_edit(
+                party, party.app.name if shared.id.name in party.app.name else f"{shared.id.name}-{party.app.name}"
+            ),
+            caveat=joined(
+                f"for a chart that reads it: grep -rn -e fullnameOverride {quote(party.path)}; all objects are renamed, and data of StatefulSets does not follow",
+                first,
+            ),
+            effects=("restarts", "deletes"),
+            unverified=_UNKNOWN_USERS,
+        )
     elif party.tool == "Helm":
         apart = len({p.namespace for p in firm}) == len(firm)
         if not apart and len({p.release for p in firm}) < len(firm):
@@ -366,6 +382,20 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
 
 
 _UNKNOWN_USERS = "what refers to it by name is not known to the end: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
+
+
+def _values_place(party: Party) -> str:
+    """Where the release's own values are: a parameter wins over values, and the last values file over the others."""
+    where = party.place or f"Application {party.app}"
+    if party.named_by:
+        return f"the Helm parameters of {where}"
+    return f"{party.files[-1]}, a values file of {where}" if party.files else f"the Helm values of {where}"
+
+
+def _own_name_edit(party: Party, name: str) -> Edit:
+    if party.named_by:
+        return Edit("yaml", f"helm:\n  parameters:\n  - name: {party.named_by}\n    value: {name}\n")
+    return Edit("yaml", f"fullnameOverride: {name}\n")
 
 
 def _guard_before_rename(shared: Shared, party: Party) -> str:
@@ -394,7 +424,7 @@ def _fullname_hint(shared: Shared) -> str:
     """A sentence on fullnameOverride: it helps if the object's name contains the name of a release."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
-        return "fullnameOverride or another helm.releaseName changes nothing here"
+        return "another helm.releaseName changes nothing here, and fullnameOverride only where the template reads it"
     return "fullnameOverride does the same where the template uses the release name"
 
 

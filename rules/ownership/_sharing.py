@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
@@ -13,7 +15,7 @@ from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.edits.pruning import cascades
-from argolint.values import dig, enumerated, get, items, mapping, maps, text_at
+from argolint.values import dig, enumerated, get, items, mapping, maps, text_at, texts
 from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
@@ -42,6 +44,9 @@ class Party:
     cascade      deleting the Application deletes what it owns
     along        names of other objects that the same applications share
     twins        [namespace, name, project, server] of each Application that renders all objects of this one; of one object alone, by the same source
+    doubles      the same of each Application that renders all objects of this one
+    settings     a hash of its Helm settings without the release name;   files: its values files
+    named_by     its Helm parameter that names the release's objects; empty if there is none
     former       its source before the present one, as in the history, if objects of that are left: `source`, `since` when it has the present one, `left`
     others       the other Applications of the fleet that claim or own the object: as `owner`, then `has_in_manifests`, `leaving`
     """
@@ -81,6 +86,10 @@ class Party:
     switches: Sequence[Mapping[str, Json]] = ()
     along: Sequence[str] = ()
     twins: Sequence[Sequence[str]] = ()
+    doubles: Sequence[Sequence[str]] = ()
+    settings: str = ""
+    files: Sequence[str] = ()
+    named_by: str = ""
     former: Mapping[str, Json] = field(default_factory=dict)
     others: Sequence[Sequence[Json]] = ()
 
@@ -124,6 +133,15 @@ class Shared:
     def two_programs(self) -> bool:
         """True if the two sides select different pods, which cannot be changed in place: one name for two separate workloads."""
         return self.id.group == "apps" and any(pointer.startswith("/spec/selector/") for pointer in self.fields)
+
+    @property
+    def two_releases(self) -> bool:
+        """Two releases of one chart with settings of their own, which make all their objects under the same names: both are meant to run."""
+        firm = [p for p in self.parties if p.claims]
+        charts = {(p.origin, p.tool) for p in firm}
+        apart = len({p.settings for p in firm}) == len(firm) > 1
+        same = all(len(p.doubles) >= len(firm) - 1 for p in firm)
+        return apart and same and len(charts) == 1 and firm[0].tool == "Helm" and bool(firm[0].repo)
 
     @property
     def hook(self) -> bool:
@@ -244,6 +262,9 @@ def application_party(
         chart=str(source.get("chart") or ""),
         tool=str(types[index] or "") if index < len(types) and types[index] else "Helm" if source.get("chart") else "",
         release=str(dig(source, "helm", "releaseName") or app.name),
+        settings=_settings_hash(source),
+        files=texts(source, "helm", "valueFiles"),
+        named_by=next((n for n in _parameters(source) if n.endswith("fullnameOverride")), ""),
         namespace=app.destination_namespace,
         switches=chart_switches(app, resource, charts),
         former=_former_source(app, source),
@@ -332,6 +353,16 @@ def _rendering_source(app: App) -> tuple[int, Object]:
         if source.get("path") or source.get("chart"):
             return index, source
     return 0, (app.sources[0] if app.sources else {})
+
+
+def _parameters(source: Object) -> Sequence[str]:
+    return [text_at(parameter, "name") for parameter in maps(source, "helm", "parameters")]
+
+
+def _settings_hash(source: Object) -> str:
+    """A hash of the Helm settings of a source without the release name: they may hold secrets."""
+    settings = {k: v for k, v in mapping(source, "helm").items() if k not in ("releaseName", "skipCrds")}
+    return sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16] if settings else ""
 
 
 def _compared_content(desired: Object | None, fleet: Fleet) -> Json:

@@ -100,7 +100,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
-    twins = [parts_of(ref) for ref in _twin_applications(app, fleet)]
+    doubles = _double_applications(app, fleet)
+    twins = [parts_of(ref) for ref in _twin_applications(app, fleet, doubles)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
         together.setdefault(fleet.claimants(key), []).append(key)
@@ -115,6 +116,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 **claim.data(),
                 "along": _also_shared(key, together.get(parties, ()), parties),
                 "twins": twins,
+                "doubles": [parts_of(ref) for ref in doubles],
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
@@ -145,16 +147,21 @@ def _also_shared(key: ResourceKey, together: Iterable[ResourceKey], parties: Seq
     return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _MOST_ALSO_SHARED)]
 
 
-def _twin_applications(app: App, fleet: Fleet) -> list[AppRef]:
-    """The Applications whose manifests contain every object of this one; if that is only one object, those of the same source alone."""
+def _twin_applications(app: App, fleet: Fleet, doubles: Sequence[AppRef]) -> list[AppRef]:
+    """The doubles; if they share only one object, those of the same source alone."""
+    several = sum(1 for r in app.resources if r.claimed) > 1 if doubles else False
+    return [ref for ref in doubles if several or fleet.by_ref[ref].sources == app.sources]
+
+
+def _double_applications(app: App, fleet: Fleet) -> list[AppRef]:
+    """The Applications whose manifests contain every object of this one."""
     keys = [r.key for r in app.resources if r.claimed]
     contested = set(fleet.contests(app.ref))
     if not keys or not contested.issuperset(keys):
         return []
     parties = [fleet.claimants(key) for key in keys]
     few = parties[0] if len(parties[0]) <= _READ else ()
-    others = set(few).intersection(*parties) - {app.ref}
-    return sorted(ref for ref in others if len(keys) > 1 or fleet.by_ref[ref].sources == app.sources)
+    return sorted(set(few).intersection(*parties) - {app.ref})
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:

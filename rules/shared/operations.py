@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argolint import App
+from argolint import App, Edit, Fix
 from argolint.edits import handover
-from argolint.values import sh
+from argolint.values import dig, sh
 
 
 def sync_again_command(app: App) -> str:
@@ -21,6 +21,25 @@ def sync_again_command(app: App) -> str:
     if app.automated:  # a new commit does the same; Argo CD does not retry a revision that it has tried
         return f"{ended} && {{ argocd app sync {name} || {synced}; }}"
     return f"{ended} && argocd app sync {name}"
+
+
+def with_end_of_retries(app: App, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes of a failed sync, and the step after an edit where its next attempts still apply what was there before.
+
+    They take the revision and the options with which the operation began (controller/appcontroller.go, processRequestedAppOperation; tried
+    with Argo CD 3.6.1), unless spec.syncPolicy.retry.refresh is set.
+    """
+    retries = app.operation is not None and app.operation.waiting_to_retry
+    edited = bool(fixes) and fixes[0].target in ("manifest", "application", "helm-values")
+    if not retries or not edited or dig(app.spec, "syncPolicy", "retry", "refresh"):
+        return fixes
+    after = Fix(
+        "After the edit end the retries, which still apply what was there before",
+        "live",
+        f"Application {app.ref}",
+        Edit("command", sync_again_command(app)),
+    )
+    return (*fixes, after)
 
 
 def whole_sync_command(app: App) -> str:

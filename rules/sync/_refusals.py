@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
@@ -11,7 +12,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, maps, sh
+from argolint.values import annotations_of, dig, enumerated, maps, sh, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
@@ -25,9 +26,11 @@ from ._validation import quantity_operations
 from ._webhooks import own_webhook_workload, webhook_service
 
 
-def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
-    """The fixes of one refused object, root cause first; for a validation error, those of the field."""
+def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: Object | None = None) -> tuple[Fix, ...]:
+    """The fixes of one refused object, root cause first; for a validation error, those of the field. `project` is that of the application, if it is known."""
     topic, facts = _topic(app, failed, empties=empties)
+    if topic == "no-namespace" and project is not None and not _may_make_namespaces(project):
+        topic = "namespace-refused"
     manifest = _manifest(app, failed)
     if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
@@ -43,6 +46,18 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+
+
+def _may_make_namespaces(project: Object) -> bool:
+    """Whether its applications may have the kind Namespace; a cluster-wide kind must be permitted (app_project_types.go, IsGroupKindNamePermitted)."""
+
+    def names_it(field: str) -> bool:
+        entries = maps(project, "spec", field)
+        return any(
+            fnmatchcase("", text_at(e, "group")) and fnmatchcase("Namespace", text_at(e, "kind")) for e in entries
+        )
+
+    return names_it("clusterResourceWhitelist") and not names_it("clusterResourceBlacklist")
 
 
 _PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
@@ -159,12 +174,17 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
+        "synced": Shell("" if _retries(app) else f"\nargocd app sync {sh(app.ref)}"),
         "handover": sync_option(app, "ClientSideApplyMigration=false"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _port_holder(app, failed),
         **_config_facts(app, silent[1] if silent else ""),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
+
+
+def _retries(app: App) -> bool:
+    return app.operation is not None and app.operation.waiting_to_retry
 
 
 _NOT_PERMITTED = regex(r"namespace (\S{1,253}) is not permitted in project")

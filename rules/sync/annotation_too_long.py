@@ -27,6 +27,7 @@ from argolint.values import annotations_of, dig, sh
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
+from ..shared.operations import with_end_of_retries
 from ._failures import Failed, failures_explained_by
 from ._neighbour_checks import LARGEST
 from ._options import sync_option_operations
@@ -79,7 +80,7 @@ def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message)}" for f in refused[:5])
         or ("the manifest alone is over the limit",),
         related=tuple(Related(app.ref, r.id, role="symptom") for r in found[1:]),
-        fixes=tuple(_fixes(app, first)),
+        fixes=with_end_of_retries(app, tuple(_fixes(app, first))),
         explains=(
             *(consequences(app) if refused else ()),
             *(Symptom.missing(r.id) for r in found),

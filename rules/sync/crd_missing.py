@@ -52,6 +52,7 @@ from argolint.values.schema import api_of_kind
 
 from ..shared.charts import source_type
 from ..shared.labels import is_similar_name
+from ..shared.operations import with_end_of_retries
 from ._failures import Failed, complaint_of, failures_explained_by
 from ._options import sync_option_operations
 from ._removed import is_kind_defined, removed_version_failures
@@ -214,7 +215,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
-        fixes=tuple(_fixes(app, fleet, group, kind, first.id, definitions)),
+        fixes=with_end_of_retries(app, tuple(_fixes(app, fleet, group, kind, first.id, definitions))),
         explains=tuple(consequences(app)),
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )

@@ -60,6 +60,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
+from ..shared.operations import with_end_of_retries
 from ._failures import Failed, classify, failures_explained_by
 from ._objects import missing_symptoms, object_named
 from ._options import (
@@ -176,7 +177,9 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
             quoted(failed.message, 400),
             *([f"ignored, and different in Git: {', '.join(hidden)}"] if hidden else []),
         ),
-        fixes=(*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
+        fixes=with_end_of_retries(
+            app, (*_root_cause_fixes(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer))
+        ),
         explains=(*consequences(app), *own),
     )
 
@@ -424,7 +427,7 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
         return
     whole = get(resource.live, pointer, None) if pointer == "/spec/selector" else None
     if isinstance(whole, dict):  # Git lacks its live labels, which no change shows
-        patch = set_field(resource.desired, pointer, whole)
+        patch = [*set_field(resource.desired, pointer, whole), *_pod_label_operations(resource.desired, whole)]
     else:
         patch = removals(resource.desired, [c.pointer for c in changes if c.live is MISSING])
         for change in changes:
@@ -435,6 +438,15 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
         f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
         patch,
     )
+
+
+def _pod_label_operations(desired: Object, selector: Object) -> Iterator[Json]:
+    """Operations that give the pods the labels of this selector, without which the API server refuses it."""
+    labels = join_pointer("spec", "template", "metadata", "labels")
+    for name, value in mapping(selector, "matchLabels").items():
+        pointer = f"{labels}{join_pointer(name)}"
+        if get(desired, pointer) != value:
+            yield from set_field(desired, pointer, value)
 
 
 def _hook_manifest(app: App, id_: ResourceId, resource: Resource | None) -> Object | None:

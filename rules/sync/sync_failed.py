@@ -49,6 +49,7 @@ from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
 from ..shared.crds import wanted_definitions
+from ..shared.operations import with_end_of_retries
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -186,7 +187,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         severity=severity,
         evidence=(*(why.evidence if why else ()), *_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
-        fixes=why.fixes if why else refusal_fixes(app, first),
+        fixes=with_end_of_retries(
+            app, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project))
+        ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),
     )
