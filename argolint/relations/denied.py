@@ -11,10 +11,10 @@ from argolint.model import AppRef, Object, ResourceId
 from argolint.relations.child import template_of
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import dig, enumerated, text_at
+from argolint.values import dig, enumerated, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
-from argolint.values.pod_security import level_for, rights, violations
+from argolint.values.pod_security import LEVEL, level_for, rights, violations
 
 _LEVEL = regex(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
 _MUST = regex(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
@@ -45,9 +45,12 @@ def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
         "created": not owner,
         "level": level_for(spec),
     }
+    labelled = text_at(mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", "labels"), LEVEL)
     how = (
         f"Namespace {namespace} of Application {owner[0]}"
         if owner
+        else f"Namespace {namespace}, which managedNamespaceMetadata labels,"
+        if labelled
         else f"Namespace {namespace}, which CreateNamespace=true makes bare,"
     )
     yield Explained(

@@ -50,6 +50,7 @@ from argolint.values import (
     sh,
     split_pointer,
     text_at,
+    texts,
 )
 from argolint.values.kubernetes import argocd_name, is_custom
 from argolint.values.patterns import regex
@@ -78,7 +79,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.extra:
         if ignored_extraneous(app, resource):
             continue  # someone permitted it on purpose
-        yield _object_finding(
+        yield _leaving_finding(app, resource) or _object_finding(
             app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired"
         )
     # it changes objects that the list still shows as they were
@@ -332,6 +333,24 @@ def _object_finding(app: App, resource: Resource, symptom: Symptom, cause: str, 
         cause=cause,
         confidence="possible",
         explains=(symptom,),
+    )
+
+
+def _leaving_finding(app: App, resource: Resource) -> Finding | None:
+    """For an object that is being deleted: its finalizers hold it for now; `finalizer-stuck` reports one that stays."""
+    since = text_at(resource.live, "metadata", "deletionTimestamp")
+    if not since:
+        return None
+    return Finding(
+        message=f"{app.name} is OutOfSync until {resource.id} is gone, which is being deleted.",
+        at=Location(app.ref, resource.id),
+        severity="info",
+        cause="extra",
+        evidence=(
+            f"deleted at {since}",
+            *(f"finalizer {each}" for each in texts(resource.live, "metadata", "finalizers")),
+        ),
+        explains=(Symptom.extra(resource.id),),
     )
 
 

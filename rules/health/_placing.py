@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
-from argolint.edits import manifest_patch
+from argolint.edits import manifest_patch, set_fields
 from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh, split_pointer
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
@@ -27,6 +27,9 @@ _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}),
 _ONE_LACKS = regex(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
 _NONE_IS_ASKED = regex(r"0/(\d{1,6}) nodes are available: \1 node\(s\) didn't match Pod's node affinity/selector\.?")
 _DISK = "ephemeral-storage"
+_LOW_LIMIT = regex(
+    r'spec\.(containers|initContainers)\[(\d{1,3})\]\.resources\.requests: Invalid value: "([^"]{1,63})": must be less than or equal to ([\w./-]{1,100}) limit of (\w{1,63})'
+)
 _LITTLE = Decimal(2**30)
 """Nodes with less than this for a pod have none of it in effect: a larger request is intended."""
 _MI = 2**20
@@ -43,6 +46,19 @@ def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
         trouble.cause == "resources" and _ONE_LACKS.fullmatch(trouble.text) and not _has_unscheduled_template(resource)
     ):
         yield from _no_disk_fixes(app, resource)
+    elif trouble.cause == "limit" and (low := _LOW_LIMIT.search(trouble.whole)):
+        yield from _limit_fixes(resource, *low.groups())
+
+
+def _limit_fixes(resource: Resource, field: str, index: str, request: str, what: str, limit: str) -> Iterator[Fix]:
+    """A limit of its own for a container that requests more than a LimitRange's default limit."""
+    at = f"{pod_spec(resource.desired)[0]}/{field}/{index}"
+    container = mapping(get(resource.desired, at, {}))
+    if dig(container, "resources", "requests", what) == request and dig(container, "resources", "limits", what) is None:
+        title = f"Write a {what} limit of its own, of {request} or more"
+        steps = set_fields(resource.desired, {f"{at}/resources/limits{join_pointer(what)}": request})
+        caveat = f"a LimitRange of the namespace writes {limit} where there is none, and may have a maximum"
+        yield manifest_patch(resource.id, title, steps, caveat)
 
 
 def _has_unscheduled_template(resource: Resource) -> bool:

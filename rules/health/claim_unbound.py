@@ -84,7 +84,10 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             yield _finding(app, claim, found)
 
 
-_NO_MAKER = regex(r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found", re.IGNORECASE)
+_NO_MAKER = regex(
+    r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found|already bound to a different claim",
+    re.IGNORECASE,
+)
 
 
 def _needs_existing_volume(app: App, claim: Resource) -> bool:
@@ -94,13 +97,14 @@ def _needs_existing_volume(app: App, claim: Resource) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """The mismatch between claim and object: the field of the claim, its value, and the object's value."""
+    """The mismatch between claim and object: the field of the claim, its value, and the object's value; `kept`: the volume is held for a claim that is gone."""
 
     cause: str
     pointer: str
     asked: str
     offered: str
     other: ResourceId | None
+    kept: bool = False
 
 
 def _class_of(obj: Object) -> str | None:
@@ -152,6 +156,9 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
     if holder and (text_at(holder, "namespace"), text_at(holder, "name")) != (claim.namespace, claim.name):
         holder_name = f"{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
         yield _Misfit("occupied", "", "a free volume", f"a binding to claim {holder_name}", id_)
+    elif (was := text_at(holder, "uid")) and was != text_at(mapping(asks, "metadata"), "uid"):
+        kept = dig(has, "status", "phase") == "Released"
+        yield _Misfit("occupied", "", "a free volume", "an earlier claim of its name", id_, kept=kept)
     if text_at(spec, "volumeName") not in ("", volume.name):
         yield _Misfit("occupied", "/spec/volumeName", f"volume {text_at(spec, 'volumeName')}", "another name", id_)
     if (_class_of(asks) or "") != (_class_of(has) or ""):
@@ -217,6 +224,7 @@ def _fixes(claim: Resource, found: _Misfit) -> tuple[Fix, ...]:
         "claim": str(claim.id),
         "command": Shell(kubectl_name(claim.id)),
         "volume": found.other.name if found.other else "",
+        "kept": found.kept,
     }
     return advice(__package__, f"claim-unbound/{topic}", facts)
 

@@ -2,7 +2,8 @@
 
 What it finds: a workload whose pods never run, with the cause from the Events of the pods and their controllers. Too few `resources` on the
 nodes, a `selector` or affinity that no node meets, a `taint` that is not tolerated, a `volume` that does not exist or cannot be mounted, a
-`quota` that is used up, an `image` that cannot be pulled, or `unknown`. One finding for each workload.
+`quota` that is used up, an `image` that cannot be pulled, a `reference` to what is not there, a default `limit` below the request, a `policy` that denies the
+pods, a webhook that the API server cannot call (`network`), or `unknown`. One finding for each workload.
 
 Why it hurts: the rollout never ends, later sync waves wait for it, and the old version (or nothing) keeps running.
 
@@ -34,12 +35,13 @@ from ..shared.pods import (
     fixes,
     has_own_reasons,
     scheduling_cause,
+    singular,
     trouble_pointer,
     troubles,
     unwell_below,
     wanted_events,
 )
-from . import _placing
+from . import _placing, _rolling
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -87,7 +89,7 @@ def _unhealthy_workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]
             yield resource, nodes
 
 
-_NEVER_PLACED = ("cannot be scheduled", "cannot be created")
+_NEVER_PLACED = ("cannot be scheduled", "cannot be created", "are refused by")
 
 
 def _unbound_claims(app: App, resource: Resource) -> Iterator[Resource]:
@@ -104,7 +106,7 @@ def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[
 
     A claim that waits for something else stops the scheduler before any other filter (volumebinding, PreFilter).
     """
-    if trouble.verb in _NEVER_PLACED and trouble.cause != "volume":
+    if trouble.verb.startswith(_NEVER_PLACED) and trouble.cause != "volume":
         for claim in _unbound_claims(app, resource):
             if not any(e.type == "Warning" for e in app.events(claim.id, claim.uid) or ()):
                 yield claim
@@ -115,9 +117,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     pods = [n for n in nodes if n.id.kind == "Pod"]
     subject = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
-    unmade = _unmade_secret(app, fleet, resource, trouble)
+    reason = _unmade_secret(app, fleet, resource, trouble) or _reason_text(
+        trouble, "fits" if resource.kind == "Pod" else "fit"
+    )
+    held = _rolling.is_held_by_earlier_pods(resource, trouble)
+    if held:
+        lack = "fit on no node" if trouble.verb == "cannot be scheduled" else trouble.verb
+        reason = f"{lack} next to its earlier pods, and its strategy ends none of those first"
     finding = Finding(
-        message=f"{resource.id if resource.kind == 'Pod' else subject} {unmade or _reason_text(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
+        message=f"{resource.id if resource.kind == 'Pod' else subject} {reason}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
@@ -125,7 +133,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=_fixes(app, fleet, resource, trouble),
+        fixes=_fixes(app, fleet, resource, trouble, held=held),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),
@@ -133,15 +141,19 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         ),
         follows=tuple(_follows(app, fleet, resource, trouble)),
     )
-    return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (trouble.text,)))
+    if _rolling.stays_behind(resource, trouble):
+        return _rolling.left_behind(finding, resource, trouble)
+    said = trouble.whole or trouble.text
+    return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
 
 
-def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tuple[Fix, ...]:
+def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool) -> tuple[Fix, ...]:
     """Exact edits if there are any, and then the other options."""
-    exact = tuple(_placing.fixes(app, resource, trouble))
+    room = _rolling.room_fix(resource) if held else None
+    exact = (*([room] if room else []), *_placing.fixes(app, resource, trouble))
     return (
         exact
-        if exact and trouble.cause == "quota"
+        if exact and (held or trouble.cause in ("quota", "limit"))
         else (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
     )
 
@@ -150,7 +162,7 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
     if nodes is None:
-        verb = _SINGULAR.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
+        verb = singular(trouble.verb) if fit == "fits" else trouble.verb
         return f'{verb}: "{telling(trouble.text, 12)}"'
     part = next((p for p in _ITEMS.split(nodes["each"]) if _scheduling_cause(p) == trouble.cause), nodes["each"])
     counted = _COUNTED.match(part)
@@ -167,13 +179,6 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     if "affinity/selector" in part:
         return f"{fit} on no node: {which} {'lacks' if has == 'has' else 'lack'} the labels they ask for"
     return f'{fit} on no node: "{telling(part)}"'
-
-
-_SINGULAR = {
-    "are refused by their node": "is refused by its node",
-    "start and fail": "starts and fails",
-    "do not start": "does not start",
-}
 
 
 def _scheduling_cause(part: str) -> str:
@@ -195,6 +200,8 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
         maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
             yield Follows(Symptom.health(maker.id))
+    if trouble.node.id.kind == "PersistentVolumeClaim":
+        yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:
@@ -242,6 +249,19 @@ RULE = Rule(
     wants=wants,
     then=_placing.then,
     options=Patience,
-    causes=("resources", "selector", "taint", "volume", "quota", "image", "unknown"),
+    causes=(
+        "resources",
+        "selector",
+        "taint",
+        "volume",
+        "quota",
+        "image",
+        "reference",
+        "limit",
+        "policy",
+        "network",
+        "rollout",
+        "unknown",
+    ),
     rank=Rank.CAUSE,
 )

@@ -55,6 +55,7 @@ from argolint.values.patterns import regex
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
+from . import _rolling
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -284,6 +285,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
+    behind = next((t for t in pod_troubles if _rolling.stays_behind(resource, t)), None)
+    if behind is not None:
+        return _rolling.left_behind(finding, resource, behind)
     if (policy := _closing_policy(app, fleet, resource, finding.cause)) is not None:
         return _shut_out(finding, app, resource, policy)
     complaint = _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))

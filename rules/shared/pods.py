@@ -61,6 +61,21 @@ class Trouble:
     whole: str = ""
 
 
+_PLURAL = {
+    "do not ": "does not ",
+    "start and fail": "starts and fails",
+    "are refused ": "is refused ",
+    " their ": " its ",
+}
+
+
+def singular(verb: str) -> str:
+    """A Trouble's verb, as said of one pod."""
+    for several, one in _PLURAL.items():
+        verb = verb.replace(several, one, 1)
+    return verb
+
+
 def unwell_below(app: App) -> Mapping[str, tuple[Node, ...]]:
     """By uid of a managed object: the pods, ReplicaSets and Jobs below it that are not well, in the tree's order."""
     return app.derive(_unwell_below)
@@ -203,7 +218,9 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod, image or volume
+            cut = (
+                shortened if verb.startswith(_REASON_AT_END) else excerpt
+            )  # long names before a refused pod, image or volume
             whole = _most_specific(texts, cause) or message or text
             said = cut(whole)
             if _POLICY in text and _POLICY not in said:
@@ -245,7 +262,7 @@ def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
     return tuple(f"{text_at(w, 'reason')}: {text_at(w, 'message')}".rstrip(": ") for w in waiting if w)
 
 
-_REASON_AT_END = ("cannot be created", "cannot pull their image", "cannot mount their volumes")
+_REASON_AT_END = ("cannot be created", "are refused by", "cannot pull their image", "cannot mount their volumes")
 _PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
@@ -286,7 +303,7 @@ def _most_specific(texts: Sequence[str], cause: str) -> str:
 
 def _known_trouble(text: str) -> tuple[str, str] | None:
     found = catalogue().match(text, "pod")
-    return (found.entry.cause, found.entry.says) if found else None
+    return (found.entry.cause, found.says) if found else None
 
 
 _ITEM = regex(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
@@ -528,6 +545,9 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
         )
         entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
         return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
+    match = catalogue().match(trouble.whole or trouble.text, "pod")
+    if match is not None and match.entry.knows == "cause":
+        return match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}
     return _unknown_topic(trouble.text), {}
 
 

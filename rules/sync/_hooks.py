@@ -64,18 +64,11 @@ def runs_again(app: App, manifest: Object | None) -> bool:
 
 
 RUNS_AGAIN = "Helm runs this hook once, with the installation; Argo CD runs it at each sync"
-_SINGULAR = {
-    "do not start": "does not start",
-    "start and fail": "starts and fails",
-    "cannot pull their image": "cannot pull its image",
-    "cannot mount their volumes": "cannot mount its volumes",
-    "are refused by their node": "is refused by its node",
-}
 
 
 def of_one_pod(trouble: pods.Trouble) -> str:
     """What a trouble says of pods, as said of one."""
-    return _SINGULAR.get(trouble.verb, trouble.verb)
+    return pods.singular(trouble.verb)
 
 
 def seconds_kept(manifest: Object | None) -> int | None:

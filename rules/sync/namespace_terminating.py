@@ -20,12 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Finding, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
-from argolint.edits.advice import advice
+from argolint import App, Finding, Fleet, Follows, Location, Object, Rank, Related, Resource, ResourceId, Rule, Symptom
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, parse_time
+from argolint.values import age_text, dig, items, mapping, parse_time, texts
+from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ._failures import Failed, failures_explained_by
@@ -79,22 +80,36 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
     effect = (
         f"the sync of application {app.ref} fails" if refused else f"nothing of application {app.ref} can be made in it"
     )
+    held = () if with_finalizer else tuple(_held_objects(app, name))
+    waits = f" and waits for finalizer {held[0][1]} of {held[0][0].kind} {held[0][0].name}" if held else ""
+    facts = {"name": name, "app": str(app.ref)}
+    facts |= {"object": str(held[0][0].id), "command": Shell(kubectl_name(held[0][0].id))} if held else {}
     return Finding(
         message=in_passing(f"Namespace {name} {state}, so {effect}", with_finalizer[0])
         if with_finalizer
-        else f"Namespace {name} {state}, so {effect}.",
+        else f"Namespace {name} {state}{waits}, so {effect}.",
         at=Location(app.ref, id_),
         confidence="proven" if with_finalizer else "likely",
         evidence=(
             *(f"{f.id or app.ref}: {excerpt(f.message, 300)}" for f in refused[:3]),
             *with_finalizer,
-            *(() if with_finalizer else ("what is left in the namespace cannot be seen through Argo CD",)),
+            *(f"{r.id} is being deleted, and finalizer {finalizer} holds it" for r, finalizer in held[:5]),
+            *(() if with_finalizer or held else ("what is left in the namespace cannot be seen through Argo CD",)),
         ),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
-        fixes=advice(__package__, "namespace-terminating", {"name": name, "app": str(app.ref)}),
+        fixes=advice(__package__, "namespace-terminating/held" if held else "namespace-terminating", facts),
         explains=(*(consequences(app) if refused else ()), Symptom.health(id_), Symptom.extra(id_)),
         follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
     )
+
+
+def _held_objects(app: App, namespace: str) -> Iterator[tuple[Resource, str]]:
+    """The application's objects that are being deleted there, each with its first finalizer."""
+    for resource in app.resources:
+        metadata = mapping(resource.live, "metadata") if resource.namespace == namespace else {}
+        finalizers = texts(metadata, "finalizers")
+        if metadata.get("deletionTimestamp") and finalizers:
+            yield resource, finalizers[0]
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, options=Options, rank=Rank.CAUSE)

@@ -1,0 +1,109 @@
+"""A rolling update that its own earlier pods hold up: they have the room that the new pods need, or stay on a revision that does not start.
+
+Sources: k8s.io/kubernetes pkg/controller/deployment/rolling.go (an earlier pod goes only while more than replicas less maxUnavailable are available),
+pkg/controller/statefulset/stateful_set_control.go (with OrderedReady a pod that is not ready is awaited, not replaced); Kubernetes 1.36.3, tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argolint import Edit, Finding, Fix, Json, Object, Resource
+from argolint.edits import manifest_patch, set_fields
+from argolint.values import dig, mapping, maps, number_at, sh
+from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.patterns import regex
+
+from ..shared.labels import label_selector, labels_at
+from ..shared.pods import Trouble
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_QUOTA = regex(r"exceeded quota: ")
+_APART = regex(r"didn't (?:match|satisfy)[^,]{0,40} anti-affinity")
+_PORTS = regex(r"didn't have free ports")
+
+
+def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
+    """Whether new pods of a Deployment lack what its earlier pods have, and its strategy lets none of those go before."""
+    spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
+    if resource.kind != "Deployment" or dig(spec, "strategy", "type") == "Recreate" or not _competes(resource, trouble):
+        return False
+    earlier = number_at(status, "replicas") - number_at(status, "updatedReplicas")
+    least = number_at(spec, "replicas") - _share(
+        dig(spec, "strategy", "rollingUpdate", "maxUnavailable"), number_at(spec, "replicas")
+    )
+    return earlier > 0 and number_at(status, "availableReplicas") <= least
+
+
+def _share(value: Json, of: int) -> int:
+    """maxUnavailable in pods, rounded down as the controller does; 25% if it is not written."""
+    if isinstance(value, int):
+        return value
+    text = str(value or "25%").removesuffix("%")
+    return of * int(text) // 100 if text.isdecimal() and len(text) < 4 else of
+
+
+def _competes(resource: Resource, trouble: Trouble) -> bool:
+    """Whether the sentence is about what an earlier pod of the same template takes too."""
+    at, spec = pod_spec(resource.live)
+    if trouble.cause == "quota":
+        return _QUOTA.search(trouble.text) is not None
+    if _PORTS.search(trouble.text):
+        return any(port.get("hostPort") for _, c in containers(resource.live) for port in maps(c, "ports"))
+    if not _APART.search(trouble.text):
+        return False
+    labels = labels_at(_metadata(resource.live, at))
+    terms = maps(spec, "affinity", "podAntiAffinity", _REQUIRED)
+    chosen = (label_selector(term.get("labelSelector")) for term in terms)
+    return any(each is not None and not each.empty and each.matches(labels) for each in chosen)
+
+
+def _metadata(obj: Object | None, at: str) -> Object:
+    return mapping(obj, *at.strip("/").split("/")[:-1], "metadata")
+
+
+def room_fix(resource: Resource) -> Fix | None:
+    """The strategy that ends an earlier pod before its successor starts; None where Git's manifest cannot be edited so."""
+    path = "/spec/strategy/rollingUpdate"
+    steps = set_fields(resource.desired, {f"{path}/maxSurge": 0, f"{path}/maxUnavailable": 1})
+    if not steps:
+        return None
+    caveat = "one pod fewer serves while the update runs"
+    return manifest_patch(resource.id, "Let an earlier pod go before its successor starts", steps, caveat)
+
+
+def stays_behind(resource: Resource, trouble: Trouble) -> bool:
+    """Whether the pod is of an earlier revision of its StatefulSet, which waits for it instead of replacing it."""
+    spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
+    ordered = resource.kind == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel"
+    current = number_at(status, "observedGeneration") >= number_at(resource.live, "metadata", "generation")
+    wanted = status.get("updateRevision")
+    own = trouble.node.labels.get("controller-revision-hash")
+    pending = any(change.pointer.startswith("/spec/template") for change in resource.changes)
+    return ordered and current and not pending and bool(own) and bool(wanted) and own != wanted
+
+
+def left_behind(finding: Finding, resource: Resource, trouble: Trouble) -> Finding:
+    """The finding on such a pod: its successor gets the present template."""
+    pod = trouble.node.id
+    delete = Edit("command", f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}")
+    return replace(
+        finding,
+        message=f"{pod} keeps an earlier revision that does not run, and {resource.id} waits for it instead of replacing it.",
+        at=replace(finding.at, pointer=""),
+        cause="rollout",
+        confidence="proven",
+        evidence=(
+            f"the pod has revision {trouble.node.labels['controller-revision-hash']}, {resource.id} wants {dig(resource.live, 'status', 'updateRevision')}",
+            *finding.evidence,
+        ),
+        fixes=(
+            Fix(
+                "Delete the pod: its successor gets the present template",
+                "live",
+                str(pod),
+                delete,
+                caveat="its claims stay",
+            ),
+        ),
+    )
