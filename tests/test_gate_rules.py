@@ -317,7 +317,32 @@ def run(case: Case, folder: Path) -> Verdict:
     return verdict_on(server)
 
 
+CLAIM = made(
+    "PersistentVolumeClaim",
+    "files",
+    spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
+)
+
+
+def sized(claim: Manifest, size: str) -> Manifest:
+    return {**claim, "spec": {**claim["spec"], "resources": {"requests": {"storage": size}}}}
+
+
+def of_role(role: str) -> Manifest:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": "shop"}
+    return made("RoleBinding", "web", "rbac.authorization.k8s.io/v1", roleRef=reference, subjects=[subject])
+
+
 HARMLESS = {
+    "a claim that grows": Case(
+        {"web/claim.yaml": [sized(CLAIM, "3Gi")]},
+        base={"web/claim.yaml": [CLAIM]},
+        live={"PersistentVolumeClaim/files": {"status": {"capacity": {"storage": "2Gi"}}}},
+    ),
+    "another role of a binding": Case(
+        {"web/binding.yaml": [of_role("writer")]}, base={"web/binding.yaml": [of_role("reader")]}
+    ),
     "a new workload": Case(
         {
             "web/extra.yaml": [
@@ -904,6 +929,18 @@ FAULTY = {
         (("sync-failed", "error", "web", "/spec/data"),),
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "a claim below the size of its volume": Case(
+        {"web/claim.yaml": [sized(CLAIM, "1Gi")]},
+        (("immutable-field", "error", "web", "/spec/resources/requests/storage"),),
+        base={"web/claim.yaml": [CLAIM]},
+        live={"PersistentVolumeClaim/files": {"status": {"capacity": {"storage": "2Gi"}}}},
+    ),
+    "another role of a binding that is replaced": Case(
+        {"web/binding.yaml": [of_role("writer")]},
+        (("immutable-field", "error", "web", "/roleRef"),),
+        base={"web/binding.yaml": [of_role("reader")]},
+        more={"web": {"spec": {"syncPolicy": {"automated": {}, "syncOptions": ["Replace=true"]}}}},
     ),
     "an empty image": Case(
         {"web/deployment.yaml": [deployment("web", image="")]},

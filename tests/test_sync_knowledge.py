@@ -146,6 +146,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "kind": {"type": "string"},
                 "fix": {"enum": ["hook", "orphan", "replace", "rename"]},
                 "loses": {"type": "string"},
+                "reconciled": {"const": True},
                 "fields": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
                 "complete": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
             },

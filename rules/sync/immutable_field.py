@@ -62,6 +62,7 @@ from argolint.values.patterns import regex
 
 from ..shared.operations import with_end_of_retries
 from ._failures import Failed, classify, failures_explained_by
+from ._field_checks import Refused
 from ._objects import missing_symptoms, object_named
 from ._options import (
     annotations_yaml,
@@ -74,6 +75,7 @@ from ._options import (
     sync_option_operations,
     sync_options,
 )
+from ._validation import coming_refusals, server_message
 
 RESPECT = "RespectIgnoreDifferences=true"
 
@@ -107,13 +109,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.key not in keys:
             fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c))
             change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
-            if change is not None and not _is_recreated(resource):
+            if _is_recreated(resource) or _is_reconciled(app, resource):
+                continue
+            if change is not None:
                 yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
+            elif refused := _coming_refusal(app, resource):
+                yield _refused_finding(app, resource, refused)
 
 
 def _is_recreated(resource: Resource) -> bool:
     """Whether a sync deletes the object and creates it again by its own annotations; options of an Application do not count."""
     return "Force=true" in sync_options(resource.desired)
+
+
+def _is_reconciled(app: App, resource: Resource) -> bool:
+    """Whether an apply deletes and makes the object where it must: Argo CD runs `kubectl auth reconcile` before it applies a binding, and not before a replace."""
+    entry = _immutable_fields()[resource.group, resource.kind]
+    return bool(entry.get("reconciled")) and not is_sent_whole(app, resource.desired)
 
 
 @cache
@@ -315,6 +327,24 @@ def _foreseen_finding(app: App, resource: Resource, change: Change, *, shown: bo
             for c in resource.changes
             if shown and _top_field(c.pointer) == pointer
         ),
+    )
+
+
+def _coming_refusal(app: App, resource: Resource) -> Refused | None:
+    """What the API server will refuse because of what the cluster has: a claim below the size of its volume."""
+    refused = coming_refusals(app, resource)
+    return next((one for one in refused if classify(server_message(resource, (one,)))[0] == RULE.id), None)
+
+
+def _refused_finding(app: App, resource: Resource, refused: Refused) -> Finding:
+    message = server_message(resource, (refused,))
+    return Finding(
+        message=f"{refused.pointer} of {resource.id} {_cannot(message)}, so the next sync of application {app.ref} will fail.",
+        at=Location(app.ref, resource.id, refused.pointer),
+        confidence="likely",
+        evidence=(f"the API server's validation says: {quoted(message, 400)}",),
+        fixes=tuple(_fixes(app, resource.id, resource, refused.pointer)),
+        explains=tuple(Symptom.change(resource.id, c.pointer) for c in resource.changes if c.pointer == refused.pointer),
     )
 
 
