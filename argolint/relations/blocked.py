@@ -157,14 +157,13 @@ def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
 
 
 def _sync_index(app: App, fleet: Fleet) -> _SyncIndex:
-    return _SyncIndex(app, fleet, app.derive(members))
+    return _SyncIndex(fleet, app.derive(members))
 
 
 @dataclass(frozen=True, eq=False)
 class _SyncIndex:
     """The objects of one sync, indexed by what others refer to."""
 
-    app: App
     fleet: Fleet
     members: Sequence[Member]
 

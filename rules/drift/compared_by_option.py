@@ -107,10 +107,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _repeated_port_finding(app, resource, changes)
             yield from _half_ignored_findings(app, fleet, resource)
         yield from _dry_run_findings(app, resource)
-    if app.sync_status == "Synced" and not settled(app):
-        yield from (found for r in app.resources if (found := _removal_finding(app, fleet, r)) is not None)
+    if app.sync_status != "Synced" or settled(app):
+        return
+    if strategy_of(app.raw, None, fleet.version) is Strategy.SERVER_SIDE:  # an object's own options do not choose it
+        yield from (found for r in app.resources if (found := _removal_finding(app, r)) is not None)
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
-    if at_fault and app.sync_status == "Synced" and not settled(app):
+    if at_fault:
         yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
 
 
@@ -268,12 +270,12 @@ def _ignored_status_fix() -> Fix:
     )
 
 
-def _removal_finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+def _removal_finding(app: App, resource: Resource) -> Finding | None:
     """The finding for fields that a commit has removed: a dry run takes out only what its manager has applied server-side before."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or resource.hook or resource.changes or syncs_server_side(app.raw, desired):
         return None
-    was = last_applied(live) if strategy_of(app.raw, desired, fleet.version) is Strategy.SERVER_SIDE else None
+    was = last_applied(live)
     if was is None or any(w.operation == "Apply" and by_argocd(w) for w in managers(live)):
         return None
     found = tuple(left_fields(was, desired, live))
