@@ -113,8 +113,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 continue
             if change is not None:
                 yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
-            elif refused := _coming_refusal(app, resource):
-                yield _refused_finding(app, resource, refused)
+            elif coming := _coming_refusal(app, resource):
+                yield _refused_finding(app, resource, coming)
 
 
 def _is_recreated(resource: Resource) -> bool:
