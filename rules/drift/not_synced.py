@@ -1,7 +1,8 @@
 """Git is ahead of the cluster
 
 What it finds: differences that only show a sync which has not happened: the live object still equals the last apply, or the object was never
-applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one is running.
+applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one waits its turn or is
+running, or Argo CD has not compared the application since the sync ended.
 
 Why it hurts: it does not, if a sync follows. It is reported so that every difference has its reason.
 
@@ -9,7 +10,7 @@ How to fix: sync the application, or repair the cause of the last sync's failure
 
 Example: a new image tag in Git of an application without automated sync.
 
-Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
+Sources: controller/appcontroller.go (autoSync), util/argo/argo.go (SetAppOperation); docs/user-guide/auto_sync.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, settled
 from argolint.edits.pruning import ignored_extraneous
-from argolint.values import below, dig, maps, parse_version, sh, text_at, texts
+from argolint.values import below, dig, mapping, maps, parse_time, parse_version, sh, text_at, texts
 from argolint.values.kubernetes import reads
 
 from ._fields import change_line
@@ -38,10 +39,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     step = _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
+    unfinished = unfinished or _is_queued(app) or _is_comparison_older(app)
     if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
         yield from _finding(app, missing, "is not created yet", step)
-    if not (app.prune and settled(app)):
+    if unfinished or not (app.prune and settled(app)):
         extra = (r for r in app.extra if not ignored_extraneous(app, r))
         leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
         yield from _finding(app, leftover, "left Git and is not pruned", step)
@@ -200,9 +202,9 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
             str(user.id),
             Edit("text", "Only then is there nothing left that a sync with prune would break."),
         )
-    if app.operation is not None and app.operation.phase in ("Running", "Terminating"):
+    if _is_queued(app) or (app.operation is not None and app.operation.phase in ("Running", "Terminating")):
         return Fix(
-            "Wait for the running sync: another one is refused meanwhile",
+            f"Wait for the {'requested' if _is_queued(app) else 'running'} sync: another one is refused meanwhile",
             "live",
             f"Application {app.ref}",
             Edit("command", f"argocd app wait {sh(app.ref)} --operation --timeout 600"),
@@ -218,6 +220,10 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
 
 def _reason(app: App, to_prune: bool) -> str:
     operation = app.operation
+    if _is_queued(app):
+        return "a sync is requested, and the application controller has not begun it"
+    if _is_comparison_older(app):
+        return "Argo CD has not compared it since the last sync ended"
     if operation is not None and operation.phase in ("Failed", "Error"):
         return "the last sync failed"
     if operation is not None and operation.phase in ("Running", "Terminating"):
@@ -233,6 +239,18 @@ def _reason(app: App, to_prune: bool) -> str:
             else "without self-heal a synced revision is not synced again"
         )
     return "no sync has reached this revision"
+
+
+def _is_queued(app: App) -> bool:
+    """Whether a sync is requested and not begun: the request empties status.operationState (util/argo/argo.go, SetAppOperation)."""
+    return app.operation is None and bool(mapping(app.raw, "operation"))
+
+
+def _is_comparison_older(app: App) -> bool:
+    """Whether the differences are those of before the last sync's end."""
+    compared = parse_time(app.status.get("reconciledAt"))
+    ended = app.operation.finished_at if app.operation is not None else None
+    return compared is not None and ended is not None and compared < ended
 
 
 RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.NOT_DONE, standing=True)
