@@ -464,7 +464,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
 
 
 _NEW_EACH_TIME = (
-    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD"
+    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD. "
+    "Pin the value that the live object has, or delete that object once: it takes no other one."
 )
 
 
