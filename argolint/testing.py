@@ -10,6 +10,7 @@ A fixture is `tests/rules/<rule-id>/bad-*.yaml` (the rule has findings) or `good
       metadata: {...}
       spec: {...}
       status: {...}
+      operation: {...}                                   # a sync that is requested and not begun
       resources:                                         # managed objects
       - desired: {...}                                   # left out: not desired (to be pruned)
         live: {...}                                      # left out: not live (to be created)
@@ -381,7 +382,8 @@ class FixtureTransport:
             app.get("status") or {},
         )
         metadata = _over({"name": app["name"], "namespace": "argocd"}, app.get("metadata") or {})
-        return {"metadata": metadata, "spec": spec, "status": status}
+        requested = {"operation": app["operation"]} if app.get("operation") else {}
+        return {"metadata": metadata, "spec": spec, "status": status, **requested}
 
     def _managed(self, app: Mapping[str, Json], r: Mapping[str, Json]) -> dict[str, Json]:
         """An object in the form of managed-resources, compared once: the list and the tree use it, too."""

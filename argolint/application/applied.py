@@ -76,11 +76,12 @@ def settled(app: App, resource: Resource | None = None) -> bool:
 def outdated(app: App) -> bool:
     """True if Argo CD compared the application last before its last sync had ended, so that states and differences are older than the sync.
 
-    status.reconciledAt has whole seconds (controller/appcontroller.go, processAppRefreshQueueItem); a busy controller is minutes behind.
+    status.reconciledAt is the second at which the comparison began; the end of a sync asks for the next one at once, but a busy controller is
+    minutes behind (controller/appcontroller.go, processAppRefreshQueueItem and processRequestedAppOperation).
     """
     compared = parse_time(app.status.get("reconciledAt"))
     ended = app.operation.finished_at if app.operation is not None and app.operation.phase == "Succeeded" else None
-    return compared is not None and ended is not None and compared <= ended
+    return compared is not None and ended is not None and compared < ended
 
 
 def _settled(app: App, resource: ResourceKey | None) -> bool:

@@ -1,8 +1,8 @@
 """Git is ahead of the cluster
 
 What it finds: differences that only show a sync which has not happened: the live object still equals the last apply, or the object was never
-applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one is running, or
-Argo CD has not compared the objects since the last one.
+applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one waits its turn or is
+running, or Argo CD has not compared the objects since the last one.
 
 Why it hurts: it does not, if a sync follows. It is reported so that every difference has its reason.
 
@@ -10,7 +10,7 @@ How to fix: sync the application, or repair the cause of the last sync's failure
 
 Example: a new image tag in Git of an application without automated sync.
 
-Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
+Sources: controller/appcontroller.go (autoSync), util/argo/argo.go (SetAppOperation); docs/user-guide/auto_sync.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, outdated, settled
 from argolint.edits import live_command, manifest_text
 from argolint.edits.pruning import ignored_extraneous
-from argolint.values import below, dig, maps, parse_version, sh, text_at, texts
+from argolint.values import below, dig, mapping, maps, parse_version, sh, text_at, texts
 from argolint.values.kubernetes import reads
 
 from ._fields import change_line
@@ -43,10 +43,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     step = _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
+    unfinished = unfinished or _is_queued(app)
     if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
         yield from _finding(app, missing, "is not created yet", step)
-    if not (app.prune and settled(app)):
+    if unfinished or not (app.prune and settled(app)):
         extra = (r for r in app.extra if not ignored_extraneous(app, r))
         leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
         yield from _finding(app, leftover, "left Git and is not pruned", step)
@@ -54,10 +55,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _outdated_finding(app: App, changed: Sequence[Wait]) -> Iterator[Finding]:
     """What Argo CD shows is from before the last sync."""
-    missing, extra = (Symptom.missing(r.id) for r in app.missing), (Symptom.extra(r.id) for r in app.extra)
-    symptoms = (*(symptom for _, each, _ in changed for symptom in each), *missing, *extra)
     if app.sync_status != "OutOfSync":
         return
+    missing, extra = (Symptom.missing(r.id) for r in app.missing), (Symptom.extra(r.id) for r in app.extra)
+    symptoms = (*(symptom for _, each, _ in changed for symptom in each), *missing, *extra)
     yield Finding(
         message=f"{app.name} is shown as it was before its last sync ended: Argo CD has not compared it since.",
         at=Location(app.ref),
@@ -68,11 +69,10 @@ def _outdated_finding(app: App, changed: Sequence[Wait]) -> Iterator[Finding]:
             f"end of the sync {text_at(app.status, 'operationState', 'finishedAt')}",
         ),
         fixes=(
-            Fix(
-                "Ask for a comparison, then look again",
-                "live",
+            live_command(
                 f"Application {app.ref}",
-                Edit("command", f"argocd app get {sh(app.ref)} --refresh"),
+                "Ask for a comparison, then look again",
+                f"argocd app get {sh(app.ref)} --refresh",
             ),
         ),
     )
@@ -230,10 +230,10 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
             f"Bring back into Git what {user.id} reads, or change what it reads",
             "Only then is there nothing left that a sync with prune would break.",
         )
-    if app.operation is not None and app.operation.phase in ("Running", "Terminating"):
+    if _is_queued(app) or (app.operation is not None and app.operation.phase in ("Running", "Terminating")):
         return live_command(
             f"Application {app.ref}",
-            "Wait for the running sync: another one is refused meanwhile",
+            f"Wait for the {'requested' if _is_queued(app) else 'running'} sync: another one is refused meanwhile",
             f"argocd app wait {sh(app.ref)} --operation --timeout 600",
         )
     return live_command(
@@ -246,6 +246,8 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
 
 def _reason(app: App, to_prune: bool) -> str:
     operation = app.operation
+    if _is_queued(app):
+        return "a sync is requested, and the application controller has not begun it"
     if operation is not None and operation.phase in ("Failed", "Error"):
         return "the last sync failed"
     if operation is not None and operation.phase in ("Running", "Terminating"):
@@ -261,6 +263,11 @@ def _reason(app: App, to_prune: bool) -> str:
             else "without self-heal a synced revision is not synced again"
         )
     return "no sync has reached this revision"
+
+
+def _is_queued(app: App) -> bool:
+    """Whether a sync is requested and not begun: the request empties status.operationState (util/argo/argo.go, SetAppOperation)."""
+    return app.operation is None and bool(mapping(app.raw, "operation"))
 
 
 RULE = Rule(**Rule.page(__name__), severity="info", check=check, rank=Rank.NOT_DONE, standing=True)

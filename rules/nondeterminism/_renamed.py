@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.values import annotations_of, dig, text_at
+from argolint.values import annotations_of, dig, maps, text_at
 from argolint.values.kubernetes import data_keys, images
 from argolint.values.patterns import regex
 
@@ -29,7 +29,8 @@ Shape = tuple[str, ...]
 def renamed_object_signs(app: App, at: LastSync) -> Iterator[Sign]:
     """Every object of the present render whose name the last sync of the same revision did not have."""
     wanted = [r for r in app.missing if r.key not in at.applied]
-    former = [*_former_objects(app, at)] if wanted else []
+    asked = tuple(_asked_objects(app)) if wanted else ()
+    former = [*_former_objects(app, at), *((id_, None) for id_ in asked)] if wanted else []
     for new, old, live in _renamed_pairs(wanted, former):
         reason = f"the sync of this very revision created {old}, which the revision now renders as {new.name}"
         gone_note = (
@@ -38,7 +39,9 @@ def renamed_object_signs(app: App, at: LastSync) -> Iterator[Sign]:
         claims = (Symptom.missing(new.id), Symptom.health(new.id))
         extra = (Symptom.extra(old),) if live is not None else ()
         sign = Sign(new.id, "/metadata/name", "name", "proven", reason + gone_note, (*claims, *extra))
-        if at.listed:
+        if old in asked:
+            yield replace(sign, why=f"self-heal was to sync {old} of this very revision, which now renders {new.name}")
+        elif at.listed:
             yield sign
         else:
             why = f"this very revision was synced whole, {old} is left of that sync, and the revision now renders {new.name}"
@@ -61,6 +64,19 @@ def _former_objects(app: App, at: LastSync) -> Iterator[Former]:
         id_ = ResourceId(group, kind, namespace, name, text_at(row, "version"), app.cluster)
         if app.resource(id_.key) is None:
             yield id_, None
+
+
+def _asked_objects(app: App) -> Iterator[ResourceId]:
+    """The objects that the last self-heal was to sync, by the comparison before it, and that neither it nor the present render has."""
+    operation = app.operation
+    if operation is None or not operation.automated:
+        return
+    for row in maps(operation.raw, "operation", "sync", "resources"):
+        group, kind, name = (text_at(row, field) for field in ("group", "kind", "name"))
+        namespace = text_at(row, "namespace") or app.destination_namespace
+        id_ = ResourceId(group, kind, namespace, name, cluster=app.cluster)
+        if app.resource(id_.key) is None and not operation.results_of(id_):
+            yield id_
 
 
 def _belongs_to_sync(app: App, at: LastSync, resource: Resource) -> bool:

@@ -44,7 +44,10 @@ SLACK = timedelta(seconds=60)
 def last_sync(app: App) -> LastSync:
     """The last sync: its revisions, its sources, the objects that it applied."""
     operation = app.operation
-    if operation is None or not operation.revisions or not app.revisions:
+    if operation is None:
+        since = _deployed_last_at(app)
+        return LastSync(since is not None, False, whole=since is not None, since=since)
+    if not operation.revisions or not app.revisions:
         return LastSync(False, False)
     result, compared = mapping(operation.raw, "syncResult"), mapping(app.status, "sync", "comparedTo")
     same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
@@ -175,6 +178,15 @@ def _first_deployed_at(app: App) -> datetime | None:
         if (texts(h, "revisions") or (text_at(h, "revision"),)) == app.revisions
     ]
     return min((s for s in starts if s is not None), default=None)
+
+
+def _deployed_last_at(app: App) -> datetime | None:
+    """The start of the last complete sync, if that was of the compared revision and sources: a sync that is only requested hides its own state."""
+    history, compared = maps(app.status, "history")[-1:], mapping(app.status, "sync", "comparedTo")
+    if not app.revisions or not history or _sources(history[0]) != _sources(compared):
+        return None
+    revisions = texts(history[0], "revisions") or (text_at(history[0], "revision"),)
+    return parse_time(history[0].get("deployStartedAt")) if revisions == app.revisions else None
 
 
 _PATHS = "argocd.argoproj.io/manifest-generate-paths"

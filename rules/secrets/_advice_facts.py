@@ -46,7 +46,8 @@ def facts(
         found["project"] = str(dig(store.manifest, "spec", "provider", "gcpsm", "projectID") or "<project>")
     found["role"] = role_of(found["principal"])
     found["permissions"] = f"--{detail.get('type', 'secrets').removesuffix('s')}-permissions"
-    secret_ns, secret = _credential_secret(store, namespace, detail)
+    no_key = key[1] if (key := _NO_KEY.search(text)) else ""
+    secret_ns, secret = _credential_secret(store, namespace, detail, no_key)
     return {
         **_provider.facts(store, version_of(app, fleet), text),
         **found,
@@ -66,6 +67,7 @@ def facts(
         "account": account,
         "account_ns": account_ns,
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
+        "no_key": no_key,
         "credential": secret,
         "credential_ns": secret_ns,
         "about": _missing_credential(app, fleet, text, {"namespace": store.namespace or "", **detail}),
@@ -78,6 +80,7 @@ def facts(
         )
         or "every secretRef and serviceAccountRef",
         **_authority(store),
+        "verbs": "get, list, watch" + (", create, update, patch, delete" if stores.is_pushed_to(app, ref) else ""),
         "remote": _valid_or_placeholder(
             str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
             "remoteNamespace",
@@ -141,11 +144,11 @@ def _service_account(store: stores.Store, namespace: str) -> tuple[str, str]:
     return "<namespace of the operator>", "external-secrets"
 
 
-def _credential_secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> tuple[str, str]:
-    """Namespace and name of the Secret in the text, else of the first one that the store reads."""
+def _credential_secret(store: stores.Store, namespace: str, detail: Mapping[str, str], key: str) -> tuple[str, str]:
+    """Namespace and name of the Secret in the text, else of the first one of which the store reads the key, or any."""
     named = detail.get("secret", "")
     for each in _provider.credentials(store):
-        if each.kind == "Secret" and named in ("", each.name):
+        if each.kind == "Secret" and named in ("", each.name) and key in ("", each.key):
             return each.namespace or namespace, each.name
     return detail.get("namespace") or namespace, named or "<Secret>"
 

@@ -260,13 +260,14 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
         )
     elif version == "v2" and (key.startswith("data/") or "data" in path.split("/")[1:]):
         mount, _, folder = f"{path}/".partition("/data/")
+        own = key.removeprefix(f"{path}/")
         where = (
             "the key begins"
             if key.startswith("data/")
             else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
         )
         written = (
-            f"The path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
+            f"The path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{own}."
             if folder
             else ""
         )
@@ -276,13 +277,26 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
         )
 
 
+def vault_path(store: stores.Store, key: str) -> str:
+    """The path that the operator asks Vault for (providers/v1/vault, buildPath): a mount before the key counts once."""
+    settings = dig(store.manifest, "spec", "provider", store.provider)
+    path, versioned = str(dig(settings, "path") or ""), str(dig(settings, "version") or "v2") == "v2"
+    if not path:
+        first, _, rest = key.partition("/")
+        return key if "/data/" in key or not versioned else f"{first}/data/{rest}"
+    if key.startswith(f"{path}/"):
+        key = key.removeprefix(f"{path}/")
+        key = key.removeprefix("data/") if versioned else key
+    return f"{path}/data/{key}" if versioned else f"{path}/{key}"
+
+
 def _mount_hints(store: stores.Store, key: str, topic: str) -> Iterator[Hint]:
     """A key that begins with a mount, and a path that goes on behind the mount."""
     settings = dig(store.manifest, "spec", "provider", store.provider)
     path = str(dig(settings, "path") or "").strip("/")
     first, _, rest = key.partition("/")
     facts = {"provider": store.provider, "path": path}
-    asked = f"{path}/{key}" if dig(settings, "version") == "v1" else f"{path}/data/{key}"
+    asked = vault_path(store, key)
     if path and rest and first != path and first in _DEFAULT_MOUNTS:
         yield Hint(
             f'its key begins with "{first}/", a usual mount, and {_store_text(store)} reads the mount "{path}"',
@@ -295,7 +309,7 @@ def _mount_hints(store: stores.Store, key: str, topic: str) -> Iterator[Hint]:
         yield Hint(
             f'{_store_text(store)} has the path "{path}", and KV version 2 wants the mount alone there',
             _advised("folder-in-path", store, **facts, mount=mount, rest=f"{folder}/{key}"),
-            evidence=f"the operator asks Vault for {path}/data/{key}",
+            evidence=f"the operator asks Vault for {asked}",
             sure=False,
         )
 

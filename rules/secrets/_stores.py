@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
-from argolint.values import dig, items, mapping, parse_time
+from argolint.values import dig, items, mapping, maps, parse_time, text_at
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -118,6 +118,15 @@ def reference_wants(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespa
             want = _peer_want(app, fleet, candidate, namespace)
             if want is not None:
                 yield want
+
+
+def is_pushed_to(app: App, ref: es.StoreRef) -> bool:
+    """Whether a PushSecret of this application writes to the store."""
+    return any(
+        (text_at(each, "kind") or "SecretStore", text_at(each, "name")) == (ref.kind, ref.name)
+        for push in app.of_kind("PushSecret", es.GROUP)
+        for each in maps(push.any, "spec", "secretStoreRefs")
+    )
 
 
 def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
 from argolint.relations.operator_version import OperatorVersion
+from argolint.sequence.order import place_of
 from argolint.values import below, dig, enumerated, items, sh
 
 from ..shared.operators import external_secrets_upgrade
@@ -22,6 +23,7 @@ from ._sync_error_pointers import remote_pointer
 from ._sync_error_secret import field_fix, secret_fixes, secret_id
 from ._sync_error_texts import Diagnosis
 from ._template import target_misreads, template_fixes, unfetched_names
+from ._waves import earlier_wave_fix
 
 
 def fixes(
@@ -140,14 +142,19 @@ def exact_edits(
 
 
 def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
-    """The edit that admits the namespace: one true condition is enough, so it is added to the first list of names, if there is one."""
+    """The edit that admits the namespace: one true condition is enough, so it is added to the first list of names, else as another condition."""
     in_git = store.resource.desired if store.resource else None
     conditions = items(in_git, "spec", "conditions")
     at = next((n for n, each in enumerate(conditions) if isinstance(dig(each, "namespaces"), list)), None)
-    edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
+    edit = Edit(
+        "yaml", f"spec:\n  conditions:   # next to those that are there\n  - namespaces: [{resource.namespace}]"
+    )
     if at is not None:
         path = f"/spec/conditions/{at}/namespaces/-"
         edit = Edit("json-patch", [{"op": "add", "path": path, "value": resource.namespace}])
+    elif conditions:
+        another = {"namespaces": [resource.namespace]}
+        edit = Edit("json-patch", [{"op": "add", "path": "/spec/conditions/-", "value": another}])
     owner = f" (application {store.app})" if store.app and store.app != app.ref else ""
     return Fix(
         f'Admit {resource.namespace} in ClusterSecretStore "{name}"{owner}',
@@ -155,7 +162,7 @@ def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app
         f"ClusterSecretStore {name}",
         edit,
         "opens every key of the store to this namespace",
-        resource=store.resource.id if store.resource and at is not None else None,
+        resource=store.resource.id if store.resource and conditions else None,
     )
 
 
@@ -185,7 +192,10 @@ def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
 def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
     """Fixes for a missing store: an application has not applied it yet, it has the other kind, or its name is misspelt."""
     kind, name = found.detail["kind"], found.detail["store"]
-    if owner := found.detail.get("rendered"):
+    late = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace).resource
+    if late is not None and app.resource(late.key) is late and late.missing and _comes_later(late, resource):
+        yield earlier_wave_fix(late, resource, "the store or generator")
+    elif owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
         edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
         yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
@@ -203,6 +213,10 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
             yield field_fix(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+
+
+def _comes_later(late: Resource, early: Resource) -> bool:
+    return early.desired is not None and place_of(late.desired, late.sync_wave) > place_of(early.desired)
 
 
 def _stale_status_fixes(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:

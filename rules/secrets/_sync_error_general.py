@@ -52,13 +52,17 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
 
 
 def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Mapping[str, object]:
-    """A function that the template calls, the release that brings it to engine v2, whether engine v1 reads the template and whether it encodes."""
+    """A function that the template calls, the release that brings it to engine v2, the object that it reads, whether engine v1 reads the template
+    and whether it encodes.
+    """
     engine = str(dig(resource.live or resource.any, "spec", "target", "template", "engineVersion") or "")
     old = engine == "v1" or (not engine and str((resource.any or {}).get("apiVersion")).endswith("/v1alpha1"))
     since = "" if old else str(load(__package__, "template_functions.yaml").get(found.detail.get("function")) or "")
     is_late = bool(since) and version_of(app, fleet).at_least(since) is not True
     return {
         "function": found.detail.get("function", ""),
+        "of": found.detail.get("of", ""),
+        "missing": found.detail.get("missing", ""),
         "since": since if is_late else "",
         "engine_v1": old,
         "encoded": is_encoding(resource, found.detail.get("item", "")),

@@ -112,7 +112,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
             *(("Argo CD's health check knows no failure of this kind and stays Progressing",) if waits else ()),
         ),
         related=tuple(Related(owner, key, "", "owner") for owner, key in foreign.values()),
-        fixes=() if ending else (_upgrade_fix(bug),) if bug else tuple(_fixes(resource, name, failed, tuple(foreign))),
+        fixes=() if ending else (_upgrade_fix(bug),) if bug else tuple(_fixes(resource, name, failed, foreign)),
         follows=(Follows.finding("eso-known-bug", resource.id),) if bug else (),
         explains=es.health_consequences(app, resource.id),
     )
@@ -151,7 +151,9 @@ def _message(resource: Resource) -> str:
     return cleaned_text(str(dig(last, "message") or "no namespace is named"))
 
 
-def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str, ...]) -> Iterator[Fix]:
+def _fixes(
+    resource: Resource, name: str, failed: list[Json], foreign: Mapping[str, tuple[AppRef, ResourceId]]
+) -> Iterator[Fix]:
     retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite   # v0.20 and later'
     namespaces = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
     taken = tuple(dict.fromkeys((*namespaces, *foreign)))
@@ -162,6 +164,11 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             if str(f.get("namespace")) not in taken and any(words in str(f.get("reason")) for words in UNSAID)
         )
     )
+    for namespace, (owner, _) in foreign.items():
+        text = f"Deleted on the cluster alone, the next sync of {owner} makes ExternalSecret {namespace}/{name} again."
+        title = f'Rename ExternalSecret "{name}" in Git of application {owner}, or take it out there'
+        yield Fix(title, "manifest", f"Application {owner}", Edit("text", text))
+    taken = tuple(each for each in taken if each not in foreign)
     if taken:
         lines = [f"kubectl -n {sh(ns)} delete {es.FULL_NAME} {sh(name)}   # or rename it in Git" for ns in taken]
         is_only_one = len(taken) == 1 and not foreign
@@ -184,7 +191,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             "\n".join([*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]),
             "none there: a webhook, a quota or a missing right refuses it, which the operator's log names",
         )
-    if taken or unclaimed:
+    if taken or unclaimed or foreign:
         edit = Edit("json-patch", set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))
         yield Fix(
             "Give the generated ExternalSecrets another name",
@@ -194,7 +201,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             "the old ones are removed, with their Secrets",
             effects=("deletes",),
         )
-    if len({*taken, *unclaimed}) < len({str(f.get("namespace")) for f in failed}) or not failed:
+    if len({*taken, *unclaimed, *foreign}) < len({str(f.get("namespace")) for f in failed}) or not failed:
         yield live_command(
             resource.id,
             "Remove the cause that the reasons name, then retry",

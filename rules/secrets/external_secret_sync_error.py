@@ -47,9 +47,10 @@ from ._ill_server import ill_server, server_wants
 from ._kubernetes_rights import rights_hints, rights_wants
 from ._operator_plays import FailedPlace
 from ._operator_plays import then as plays
+from ._provider import provider_name, provider_texts
 from ._refresh_cost import store_load_lines
 from ._rewrite import lost_groups
-from ._store_hints import Hint, foreign_vault, hints
+from ._store_hints import Hint, foreign_vault, hints, vault_path
 from ._sync_error import diagnose
 from ._sync_error_causes import follows
 from ._sync_error_fixes import exact_edits, fixes, fixes_in_template
@@ -312,12 +313,22 @@ def _reason(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
         return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
-        return found.says.replace("the key", f'"{key}"')
+        return _absence(store, key, found)
     if found.cause == "property-missing" and key and found.detail.get("property"):
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
         return f'its store may not read "{key}"'
     return found.says
+
+
+def _absence(store: stores.Store, key: str, found: Diagnosis) -> str:
+    """Where the provider holds nothing, as the operator asks for it: often the place is wrong, not the key."""
+    region = str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
+    if found.says == "the provider does not hold the key" and store.provider in ("vault", "openBao"):
+        return f'{provider_texts(store.provider)["provider"]} holds nothing at "{vault_path(store, key)}"'
+    if found.says == "the provider does not hold the key" and region:
+        return f'{provider_texts(provider_name(store))["provider"]} in {region} does not hold "{key}"'
+    return found.says.replace("the key", f'"{key}"')
 
 
 _GENERAL = ("", "network-serving", "admission-invalid", "unknown-said", "provider-settings")

@@ -1,7 +1,7 @@
-"""An ExternalSecret fetches values that its template does not use
+"""An ExternalSecret or PushSecret has a template that does not use its values
 
 What it finds: an ExternalSecret, also in the template of a ClusterExternalSecret, whose `target.template` writes the whole Secret without an
-action that could use a fetched value: no value of `spec.data` and `spec.dataFrom` gets into the Secret. Also a rewrite whose target uses a group
+action that could use a fetched value: no value of `spec.data` and `spec.dataFrom` gets into the Secret. A PushSecret that pushes a key of such a template. Also a rewrite whose target uses a group
 that its source does not have, such as `$1_URL` (Go reads the group "1_URL"): the keys lose their names.
 
 Why it hurts: it is Ready, and the Secret has fixed text, such as a connection string without its password. In a Helm chart the usual reason is
@@ -18,9 +18,9 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Finding, Fleet, Location, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.edits import manifest_patch, manifest_text
-from argolint.values import dig, enumerated, items, mapping
+from argolint.values import dig, enumerated, items, mapping, maps, text_at
 
 from ..shared import charts
 from . import _external_secret as es
@@ -35,6 +35,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, found)
         elif es.ready_condition(found.resource.live).get("status") != "False":
             yield from (_lost_group_finding(app, found, lost) for lost in lost_groups(found.manifest))
+    for resource in app.of_kind("PushSecret", es.GROUP):
+        if not resource.extra and (pushed := _pushed_finding(app, resource)) is not None:
+            yield pushed
+
+
+def _pushed_finding(app: App, resource: Resource) -> Finding | None:
+    """The finding for a PushSecret whose template writes a key that it pushes, and takes nothing from its source."""
+    template = mapping(resource.any, "spec", "template")
+    pushed = [text_at(entry, "match", "secretKey") for entry in maps(resource.any, "spec", "data")]
+    fixed = next((key for key in pushed if key in mapping(template, "data")), "")
+    spec = {"target": {"template": {**template, "mergePolicy": "Replace"}}, "data": [{"secretKey": fixed}]}
+    if not fixed or not uses_nothing({"apiVersion": "external-secrets.io/v1", "spec": spec}):
+        return None
+    text = "Write {{ .key }} for a key of the source Secret; in a chart {{ `{{ .key }}` }}, or Helm evaluates it first."
+    return Finding(
+        message=f'{resource.id} pushes fixed text as "{fixed}": nothing of its template uses a key of its source.',
+        at=Location(app.ref, resource.id, "/spec/template"),
+        fixes=(
+            Fix("Use a key of the source Secret in the template", "manifest", str(resource.id), Edit("text", text)),
+        ),
+    )
 
 
 def _lost_group_finding(app: App, found: es.Declared, lost: LostGroup) -> Finding:

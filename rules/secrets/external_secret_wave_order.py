@@ -23,7 +23,6 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
-from argolint.edits import annotate
 from argolint.relations.blocked import Blocked, Member, blocked
 from argolint.sequence.order import PHASES, place_of
 from argolint.values import dig, items
@@ -31,6 +30,7 @@ from argolint.values.kubernetes import HOOK, SYNC_WAVE
 
 from ..shared.hooks import live_hook_wants
 from . import _external_secret as es
+from ._waves import earlier_wave_fix
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -90,7 +90,7 @@ def _hook_finding(app: App, late: Resource, hooks: Sequence[Member], secret: str
                 "manifest",
                 str(first),
                 Edit("yaml", f"metadata:\n  annotations:\n    {annotations}"),
-                "workloads that must wait for the hook need a later wave still",
+                "workloads that must wait for the hook need a later wave still; a sync that waits already is ended by argocd app terminate-op",
                 resource=first,
             ),
         ),
@@ -115,15 +115,11 @@ def _read_objects(app: App, resource: Resource) -> Iterator[tuple[Resource, str]
 
 
 def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
-    """The finding for an object that comes after one that waits for it. `least`: a wave that it needs itself, if one is possible at all."""
-    wave = early.wave - 1
-    if least is not None and least <= early.wave:
-        wave = max(wave, least)
-    edit = Edit("json-patch", annotate(late.desired, {SYNC_WAVE: str(wave)}))
+    """The finding for an object that comes after one that waits for it."""
     return Finding(
         message=f"{late.id} ({place_of(late.desired)}) comes after {early.id} ({place_of(early.desired)}), {need}: a first sync never ends.",
         at=Location(app.ref, late.id, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}"),
-        fixes=(Fix(f"Put {what} into an earlier wave", "manifest", str(late.id), edit, safe=True),),
+        fixes=(earlier_wave_fix(late, early, what, least),),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Fleet, Json, Node, Object, Resource, Want
+from argolint import App, Event, Fleet, Json, Node, Object, Resource, Want
 from argolint.edits.advice import Shell
 from argolint.relations.makers import maker_of
 from argolint.relations.polarity import reports_fault
 from argolint.sequence.order import hook_phases
-from argolint.values import enumerated, items, mapping, maps, text_at
+from argolint.values import enumerated, items, mapping, maps, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -136,9 +136,14 @@ def silent_maker(app: App, fleet: Fleet, namespace: str, secret: str) -> Resourc
 
 
 def said_of(app: App, maker: Resource) -> str:
-    """Why it makes nothing: its condition, else its newest Event if that is a Warning; empty if it gives no reason."""
-    newest = next(iter(app.events(maker.id, maker.uid) or ()), None)
+    """Why it makes nothing: its condition, else its newest Event if that is a Warning and no condition turned since; empty if it gives no reason."""
+    newest = next((e for e in app.events(maker.id, maker.uid) or () if not _is_past(e, maker)), None)
     return _condition_text(maker) or (newest.message if newest is not None and newest.type == "Warning" else "")
+
+
+def _is_past(event: Event, maker: Resource) -> bool:
+    turned = (parse_time(c.get("lastTransitionTime")) for c in maps(maker.live, "status", "conditions"))
+    return any(event.last is not None and at is not None and event.last < at for at in turned)
 
 
 def _condition_text(maker: Resource) -> str:

@@ -344,7 +344,9 @@ def _refused_finding(app: App, resource: Resource, refused: Refused) -> Finding:
         confidence="likely",
         evidence=(f"the API server's validation says: {quoted(message, 400)}",),
         fixes=tuple(_fixes(app, resource.id, resource, refused.pointer)),
-        explains=tuple(Symptom.change(resource.id, c.pointer) for c in resource.changes if c.pointer == refused.pointer),
+        explains=tuple(
+            Symptom.change(resource.id, c.pointer) for c in resource.changes if c.pointer == refused.pointer
+        ),
     )
 
 
@@ -538,7 +540,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
 
 
 _NEW_EACH_TIME = (
-    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD"
+    "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD. "
+    "Pin the value that the live object has, or delete that object once: it takes no other one."
 )
 
 

@@ -44,7 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.application.applied import by_argocd, not_yet_applied
+from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied
 from argolint.comparison import differences, writers
 from argolint.edits import (
     RESPECT,
@@ -71,7 +71,6 @@ class Options:
 
 
 _STARTED = regex(r"Initiated automated sync to '([^']*)'")  # util/argo/audit_logger.go
-_ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
 
 def reads(app: App, fleet: Fleet, options: Options) -> bool:
@@ -165,10 +164,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         other = "something keeps deleting"
     elif live is MISSING:
         other = "the API server or its controller"
-    elif any(c.pointer == pointer and by_argocd(c.writer) for c in resource.changes):
-        other = "an admission webhook or the API server"  # it changes what Argo CD sends, in the same request
     else:
-        other = "another, unnamed writer"
+        other = _unrecorded(resource, pointer)
     within = resource.desired or {}, resource.normalized or resource.desired or {}
     git, cluster = show_sides(pointer, *zip((desired, live), within, strict=True))
     sides = () if of_secret(resource.any, pointer) or not pointer else (f"{pointer}: {git} in Git, {cluster} live",)
@@ -188,7 +185,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         at=Location(app.ref, resource.id, pointer),
         evidence=(f"self-heal synced it {times}", *sides, *_evidence(app, resource, pointer)),
         related=related,
-        fixes=tuple(_fixes(app, resource, pointer, related)),
+        fixes=tuple(_fixes(app, resource, pointer, related, other)),
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
         follows=(
             *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
@@ -229,7 +226,21 @@ def _field_order(change: Change) -> tuple[bool, bool, str]:
 
 
 def _is_foreign(writer: Writer | None) -> bool:
-    return writer is not None and writer.manager not in _ARGOCD
+    return writer is not None and not by_argocd(writer)
+
+
+_RENDER = "its own changing render"
+_EITHER = "a changing render or an admission webhook"
+
+
+def _unrecorded(resource: Resource, pointer: str) -> str:
+    """What undoes self-heal at a field that no other manager wrote. A webhook's change counts as that of the request's sender, Argo CD."""
+    change = next((c for c in resource.changes if c.pointer == pointer), None)
+    if change is None or not by_argocd(change.writer):
+        return "another, unnamed writer"
+    if confirmed(resource, change):
+        return _RENDER
+    return "an admission webhook or the API server" if applied_value(resource, change) == change.desired else _EITHER
 
 
 def _autoscaler(app: App, resource: Resource) -> ResourceId | None:
@@ -259,10 +270,12 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
             yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
 
 
+_PIN = "Look for randAlphaNum, uuidv4, genCA, now or the like behind it, and give it a fixed value; `argolint check --helm-render` renders a chart twice."
+_WEBHOOK = "If two renders agree, an admission webhook changes it: kubectl get mutatingwebhookconfigurations"
 _AFTERWARDS = "sync once by hand afterwards: the loop may have ended at either writer's turn"
 
 
-def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...]) -> Iterator[Fix]:
+def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...], other: str) -> Iterator[Fix]:
     rivals = [r for r in related if r.role == "claimant"]
     if rivals:
         yield manifest_text(
@@ -282,6 +295,15 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
                 f'the audit log of cluster {app.cluster}: verb "delete", objectRef.name "{resource.name}"; policies that clean up (Kyverno CleanupPolicy, kube-janitor), a time to live, an operator',
             ),
         )
+    if other in (_RENDER, _EITHER):
+        yield Fix(
+            "Make one revision always render the same value",
+            "manifest",
+            str(resource.id),
+            Edit("text", _PIN if other == _RENDER else f"{_PIN} {_WEBHOOK}"),
+        )
+        yield narrowest_ignore(app, resource, _pointers_of_writer(resource, pointer))
+        return
     if any(
         index_of(token) is not None for token in split_pointer(pointer)
     ):  # an item's field can seldom be left out, such as a container's image
