@@ -15,6 +15,7 @@ Sources: k8s.io/kubernetes pkg/apis/*/validation (the table immutable.yaml); doc
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -60,6 +61,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
+from ..shared.charts import source_type
 from ..shared.operations import with_end_of_retries
 from ._failures import Failed, classify, failures_explained_by
 from ._field_checks import Refused
@@ -308,8 +310,10 @@ def _forgotten_finding(app: App, resource: Resource) -> Finding | None:
             f"{change.pointer} differs between Git and the cluster",
             "Argo CD has an empty verdict on the object, as after a refused dry run",
         ),
-        fixes=_deletion_fixes(app, resource.id, "hook", "replace")
-        or tuple(_fixes(app, resource.id, resource, pointer)),
+        fixes=(
+            *_label_fixes(app, resource),
+            *(_deletion_fixes(app, resource.id, "hook", "replace") or _fixes(app, resource.id, resource, pointer)),
+        ),
     )
 
 
@@ -452,6 +456,23 @@ def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+def _label_fixes(app: App, resource: Resource | None) -> Iterator[Fix]:
+    """The form of kustomization.yaml that keeps a new label out of selectors; commonLabels puts it into all of them."""
+    if resource is None or "Kustomize" not in {source_type(app, index) for index in range(len(app.sources))}:
+        return
+    wanted, live = (mapping(side, "spec", "selector", "matchLabels") for side in (resource.desired, resource.live))
+    added = {key: value for key, value in wanted.items() if key not in live}
+    labels = mapping(resource.desired, "metadata", "labels")
+    if added and added.items() <= labels.items() and live.items() <= wanted.items():
+        pairs = "".join(f"    {key}: {json.dumps(value)}\n" for key, value in sorted(added.items()))
+        yield _text_fix(
+            resource.id,
+            "Keep the new label out of selectors: kustomize's labels in place of commonLabels",
+            f"labels:\n- pairs:\n{pairs}  includeSelectors: false\n  includeTemplates: true",
+            "in kustomization.yaml; labels that selectors have already stay where they are",
+        )
+
+
 def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
@@ -525,6 +546,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             yield _new_name_fix(id_)
         case "replace":
             yield from _leave_out_fixes(resource, pointer)
+            yield from _label_fixes(app, resource)
             yield from _deletion_fixes(app, id_, "replace")
             yield from _take_back_fixes(resource, pointer)
             return
