@@ -90,9 +90,15 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
     operation = app.operation
     reached = operation is not None and operation.phase == "Succeeded" and _has_synced(operation, resource)
     if operation is not None and reached and operation.revisions == app.revisions:
-        synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
-        return bool(not synced or synced == (compared or synced))
-    return _last_whole_revisions(app) == app.revisions
+        return _is_of_compared_sources(app, operation.raw.get("syncResult"))
+    latest = maps(app.status, "history")[-1:]
+    return _last_whole_revisions(app) == app.revisions and all(_is_of_compared_sources(app, e) for e in latest)
+
+
+def _is_of_compared_sources(app: App, recorded: object) -> bool:
+    """Whether this record belongs to a sync of the sources that Argo CD compares with; True if the server does not show them."""
+    synced, compared = _sources(recorded), _sources(dig(app.status, "sync", "comparedTo"))
+    return bool(not synced or synced == (compared or synced))
 
 
 def _has_synced(operation: Operation, resource: ResourceKey | None) -> bool:

@@ -399,13 +399,17 @@ def _own_name_edit(party: Party, name: str) -> Edit:
 
 
 def _guard_before_rename(shared: Shared, party: Party) -> str:
-    """The step before a rename: the owner prunes the live object once it renders another name, and the others still need it."""
-    if party.app != shared.owner:
+    """The step before a rename: the owner prunes the live object once it renders another name, and the others still need it.
+
+    One that heals itself may be the owner by then.
+    """
+    if party.app != shared.owner and not (party.self_heal and party.prune):
         return ""
+    owns = "owns the live object and prunes it then" if party.app == shared.owner else "may own the live object by then"
     takers = [p for p in shared.parties if p.claims and p is not party]
     syncs = enumerated([f"`{handover.sync(p.app)}`" for p in takers])
     return (
-        f"{shared.name(party)} owns the live object and prunes it then: first `{handover.guard(shared.id)}`, afterwards {syncs}, and"
+        f"{shared.name(party)} {owns}: first `{handover.guard(shared.id)}`, afterwards {syncs}, and"
         f" then `{_release_command(shared, takers)}`"
     )
 

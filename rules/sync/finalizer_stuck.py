@@ -59,6 +59,7 @@ from argolint.values.kubernetes import HOOK, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
+from ._failures import refusal_match
 from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
 
 
@@ -324,21 +325,17 @@ _NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,
 """Said of a PreDelete hook after words of Argo CD, of a PostDelete hook as the API server puts it (controller/appcontroller.go)."""
 
 
-_FAILED_HOOKS = regex(r"(?:Pre|Post)Delete hook\(s\) failed: (\S.{0,400})")
-"""Argo CD deletes these hooks, renders the source again and runs them as it is now (3.3 and later, controller/hook.go)."""
-
-
 def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
     no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
     homeless = next((found for c in errors if (found := _NO_NAMESPACE.search(c.message))), None)
-    hooks = next((found[1] for c in errors if (found := _FAILED_HOOKS.search(c.message))), "")
+    failing = next((m for c in errors if (m := refusal_match(c.message)) and m.entry.id == "sync/deletion-hook"), None)
+    if failing is not None:
+        return advice(__package__, "sync-failed/deletion-hook", failing.facts)
     if no_project:
         topic, name = "no-project", no_project["name"] or no_project["named"]
-    elif hooks:
-        topic, name = "failed-hook", ""
     else:
         topic, name = ("no-namespace", homeless["name"]) if homeless else ("deletion", "")
-    facts = {"name": excerpt(name), "hooks": excerpt(hooks), "cluster": app.cluster, "app": str(app.ref)}
+    facts = {"name": excerpt(name), "cluster": app.cluster, "app": str(app.ref)}
     return advice(__package__, f"finalizer-stuck/{topic}", facts)
 
 
