@@ -216,8 +216,9 @@ def _disputed_field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) ->
 
 
 def _awaits_sync(app: App, resource: Resource, pointer: str) -> bool:
-    """Whether the difference at the pointer is a commit's: the sync that brings it does not end the loop."""
-    return any(c.pointer == pointer and not_yet_applied(app, resource, c) for c in resource.changes)
+    """Whether the difference at the pointer is that of a commit after the heals: the sync that brings it does not end the loop."""
+    waits = any(c.pointer == pointer and not_yet_applied(app, resource, c) for c in resource.changes)
+    return waits and _counted_heals(app) < _heals_in_events(app)
 
 
 def _field_order(change: Change) -> tuple[bool, bool, str]:
@@ -270,8 +271,6 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
             yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
 
 
-_PIN = "Look for randAlphaNum, uuidv4, genCA, now or the like behind it, and give it a fixed value; `argolint check --helm-render` renders a chart twice."
-_WEBHOOK = "If two renders agree, an admission webhook changes it: kubectl get mutatingwebhookconfigurations"
 _AFTERWARDS = "sync once by hand afterwards: the loop may have ended at either writer's turn"
 
 
@@ -295,13 +294,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
                 f'the audit log of cluster {app.cluster}: verb "delete", objectRef.name "{resource.name}"; policies that clean up (Kyverno CleanupPolicy, kube-janitor), a time to live, an operator',
             ),
         )
-    if other in (_RENDER, _EITHER):
-        yield Fix(
-            "Make one revision always render the same value",
-            "manifest",
-            str(resource.id),
-            Edit("text", _PIN if other == _RENDER else f"{_PIN} {_WEBHOOK}"),
-        )
+    if other in (_RENDER, _EITHER):  # no other writer could own the field
         yield narrowest_ignore(app, resource, _pointers_of_writer(resource, pointer))
         return
     if any(
