@@ -11,7 +11,7 @@ from typing import Any
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
 from argolint.values import get, index_of, join_pointer, leaves, sh, split_pointer
-from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES, kubectl_name
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES, argocd_name, kubectl_name
 from argolint.values.memo import by_identity
 
 
@@ -222,3 +222,9 @@ def live_removal_fix(resource: Resource, places: Sequence[str], title: str, cave
     edit = Edit("json-patch", removals(resource.live or {}, places))
     patch = f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(json.dumps(edit.content))}"
     return Fix(title, "live", str(resource.id), Edit("command", patch), caveat, resource=resource.id, plays=edit)
+
+
+def sync_fix(app: App, resource: Resource, title: str, caveat: str = "") -> Fix:
+    """The command that syncs this object alone."""
+    edit = Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}")
+    return Fix(title, "live", str(resource.id), edit, caveat)
