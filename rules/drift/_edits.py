@@ -13,12 +13,13 @@ from argolint.edits import (
     annotation_option,
     application_patch,
     application_place,
+    live_command,
     live_patch,
     removals,
     sync_option,
 )
-from argolint.values import get, index_of, join_pointer, leaves, split_pointer
-from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
+from argolint.values import get, index_of, join_pointer, leaves, sh, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES, argocd_name
 from argolint.values.memo import by_identity
 
 
@@ -223,3 +224,9 @@ def respect_fix(app: App) -> Fix:
 def live_removal_fix(resource: Resource, places: Sequence[str], title: str, caveat: str = "") -> Fix:
     """The fix that takes these places out of the live object."""
     return live_patch(resource.id, title, removals(resource.live or {}, places), caveat)
+
+
+def sync_fix(app: App, resource: Resource, title: str, caveat: str = "") -> Fix:
+    """The command that syncs this object alone."""
+    command = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
+    return live_command(resource.id, title, command, caveat)

@@ -28,7 +28,7 @@ from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ..shared.triage import worth_reading
-from ._edits import removal_fix, source_place, write_live_fix
+from ._edits import removal_fix, source_place, sync_fix, write_live_fix
 from ._fields import finding, own_changes, pointers_text
 from ._grammar import is_hollow
 from ._unshown import NOT_SHOWN, WRITTEN_BY_HAND, unshown_edits, unshown_finding
@@ -84,7 +84,7 @@ def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
                 f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields",
                 "managedFields name the client and the time, where the cluster records them",
             ),
-            _sync_fix(app, resource),
+            sync_fix(app, resource, "Or sync the object to Git's value", "undoes the edit"),
         ),
     )
 
@@ -111,7 +111,11 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             _empty_map_fix(app, resource, changes),
             write_live_fix(app, resource, changes, "Commit the live value, if it is right"),
             _masked_values_fix(app, resource, changes),
-            None if failed else _whole_fix(app, resource) if kept else _sync_fix(app, resource),
+            None
+            if failed
+            else _whole_fix(app, resource)
+            if kept
+            else sync_fix(app, resource, "Or sync the object to Git's value", "undoes the edit"),
         ),
     )
 
@@ -156,15 +160,6 @@ def _has_sync_failed(app: App, resource: Resource) -> bool:
     """True if the last sync could not write the object."""
     rows = app.operation.results_of(resource.id) if app.operation is not None else ()
     return any(row.get("status") == "SyncFailed" for row in rows)
-
-
-def _sync_fix(app: App, resource: Resource) -> Fix:
-    return live_command(
-        resource.id,
-        "Or sync the object to Git's value",
-        f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}",
-        "undoes the edit",
-    )
 
 
 def _masked_values_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:

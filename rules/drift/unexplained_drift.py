@@ -55,10 +55,11 @@ from argolint.values import (
 from argolint.values.kubernetes import argocd_name, is_custom
 from argolint.values.patterns import regex
 
-from ._edits import drop_fix, write_live_fix
+from ._edits import drop_fix, sync_fix, write_live_fix
 from ._fields import finding, is_left_out, is_tracking_mark, pointers, pointers_text
 from ._writers import is_sort
 
+ARGOCD = "argoproj.io"
 _MARKS = ("/metadata/annotations/", "/metadata/labels/")
 _DATA = ("/data/", "/stringData/", "/binaryData/")
 """Maps from which no schema drops a key: these of all objects, and those of ConfigMaps and Secrets."""
@@ -134,6 +135,8 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         fact = f"lacks {pointers_text(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
     elif declared:
         who = "a webhook or a disabled feature gate takes it out" + ("" if app.self_heal else ", or someone did")
+        if resource.group == ARGOCD:
+            who = "someone took it out, such as with Argo CD's UI or CLI"
         fact = f"lacks {pointers_text(changes)} though it was applied: {who}"
     elif dropped:
         fact = f"lacks {pointers_text(changes)} though it was applied: its schema dropped it, or someone took it out"
@@ -155,6 +158,9 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes, label_key))
         if replacer
         else (
+            sync_fix(app, resource, "Sync the object to Git's value", "undoes the edit")
+            if resource.group == ARGOCD
+            else None,
             drop_fix(app, resource, changes, "Leave out of Git what does not stay"),
             narrowest_ignore(app, resource, pointers(changes)),
         )
@@ -168,7 +174,7 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
 def _is_declared(resource: Resource, change: Change) -> bool:
     """Whether the field is one of Kubernetes' own, which no schema drops."""
     desired = resource.desired or {}
-    known = not is_custom(resource.group) and schema.known(desired)
+    known = (not is_custom(resource.group) or resource.group == ARGOCD) and schema.known(desired)
     return known and not any(below(change.pointer, fault.pointer) for fault in schema.faults(desired))
 
 
@@ -207,7 +213,9 @@ def _writer_since_apply(resource: Resource) -> str:
     """
     written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
     applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
-    later_managers = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
+    if applied is None:  # `kubectl apply --server-side` takes over the fields of the client-side apply before it
+        return written[0].manager if len(written) == 1 and written[0].operation == "Apply" else ""
+    later_managers = {w.manager for w in written if w.time and w.time > applied and not by_argocd(w)}
     return later_managers.pop() if len(later_managers) == 1 else ""
 
 
@@ -216,7 +224,10 @@ def _is_replaced(app: App, resource: Resource) -> bool:
     desired = resource.desired or {}
     if syncs_server_side(app.raw, desired) or has_sync_option(app.raw, desired, "Replace=true"):
         return False
-    client_side = any(by_argocd(w) and w.operation == "Update" for w in managers(resource.live or {}))
+    own = [w for w in managers(resource.live or {}) if by_argocd(w)]
+    client_side = not own or any(
+        w.operation == "Update" for w in own
+    )  # none: kubectl apply --server-side took its fields over
     return client_side and LAST_APPLIED not in annotations_of(resource.live)
 
 

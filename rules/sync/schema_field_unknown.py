@@ -366,9 +366,7 @@ def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
         if not_stored(resource, c)
         and (c.desired or c.live is not MISSING)
         and not below(c.pointer, "/metadata")
-        and not (
-            resource.kind == "Application" and below(c.pointer, "/operation")
-        )  # Argo CD takes it out as it starts it
+        and not _is_argocds_own(resource, c)
         and renamed(app, resource, c) is None
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
@@ -376,6 +374,14 @@ def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     crd = definition_of(app, resource.group, resource.kind)
     version = resource.id.version
     return tuple(c for c in sent if not (crd and declares(crd.live or crd.desired, version, c.pointer)))
+
+
+def _is_argocds_own(resource: Resource, change: Change) -> bool:
+    """Whether it is a field of an Application or AppProject that Argo CD's own CRD has; /operation goes as soon as it starts."""
+    if resource.group != "argoproj.io" or resource.kind not in ("Application", "AppProject"):
+        return False
+    wrong = (fault.pointer for fault in faults(resource.desired or {}))
+    return below(change.pointer, "/operation") or not any(below(change.pointer, each) for each in wrong)
 
 
 def _is_builtin_kind(resource: Resource) -> bool:

@@ -44,9 +44,9 @@ from argolint.edits.consequences import consequences, failed_by_health
 from argolint.messages import in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import get
+from argolint.values import enumerated, get
 from argolint.values.kubernetes import is_custom
-from argolint.values.schema import Fault
+from argolint.values.schema import Fault, faults
 
 from ..shared.crds import wanted_definitions
 from ..shared.operations import with_end_of_retries
@@ -147,6 +147,20 @@ def _mistyped_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     )
 
 
+def _value_fixes(app: App, failed: Failed) -> tuple[Fix, ...]:
+    """The fix for values of another type, where the manifest shows what they are meant to be."""
+    desired = resource.desired if failed.id and (resource := app.resource(failed.id.key)) else None
+    if desired is None or "cannot unmarshal" not in failed.message:
+        return ()
+    right = {f.pointer: _corrected_value(get(desired, f.pointer, None), f.type) for f in faults(desired) if not f.names}
+    topics = {topic for topic, _ in right.values()}
+    if len(topics) != 1 or topics == {""}:
+        return ()
+    patch = [{"op": "replace", "path": at, "value": value} for at, (_, value) in right.items()]
+    facts = {"object": str(failed.id), "at": enumerated([*right], "field", limit=1), "patch": patch}
+    return advice(__package__, f"sync-failed/{topics.pop()}", facts, failed.id)
+
+
 def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
     """The advice, and the value as the field takes it; no advice where that is not plain."""
     if type_ == "string" and isinstance(value, bool | int):
@@ -188,7 +202,10 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         evidence=(*(why.evidence if why else ()), *_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=with_end_of_retries(
-            app, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project))
+            app,
+            why.fixes
+            if why
+            else _value_fixes(app, first) or refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),
