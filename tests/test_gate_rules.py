@@ -658,7 +658,7 @@ FAULTY = {
     ),
     "a field of another kind": Case(
         {"web/agent.yaml": [{**deployment("web"), "kind": "DaemonSet", "metadata": {"name": "agent"}}]},
-        (("schema-field-unknown", "error", "web", "/spec/replicas"),),
+        (("schema-field-unknown", "warning", "web", "/spec/replicas"),),
     ),
     "a wait that outlasts the default deadline": Case(
         {"web/deployment.yaml": [{**deployment("web"), "spec": {**deployment("web")["spec"], "minReadySeconds": 600}}]},
@@ -781,7 +781,7 @@ FAULTY = {
         },
         (
             ("image-name-invalid", "error", "web", "/spec/template/spec/containers/0/image"),
-            ("schema-field-unknown", "error", "web", "/spec/template/spec/containers/0/comand"),
+            ("schema-field-unknown", "warning", "web", "/spec/template/spec/containers/0/comand"),
             ("target-missing", "error", "web", "/spec/template/spec/containers/0/envFrom/0/configMapRef/name"),
         ),
     ),
@@ -1004,9 +1004,9 @@ def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Pa
 def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> None:
     wrong = cart_application(syncPolicy={"automatd": {}, "syncOptions": {"CreateNamespace": True}})
     verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
-    assert sorted((f.rule, f.at.app.name, f.at.pointer) for f in verdict.new if f.severity == "error") == [
-        ("schema-field-unknown", "apps", "/spec/syncPolicy/automatd"),
-        ("sync-failed", "apps", "/spec/syncPolicy/syncOptions"),
+    assert sorted((f.rule, f.severity, f.at.app.name, f.at.pointer) for f in verdict.new if f.severity != "info") == [
+        ("schema-field-unknown", "warning", "apps", "/spec/syncPolicy/automatd"),
+        ("sync-failed", "error", "apps", "/spec/syncPolicy/syncOptions"),
     ]
 
 

@@ -1,7 +1,7 @@
 """Checks whether Argo CD accepts an Application's spec, from projects, clusters and repositories that are already read.
 
 The texts are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted and
-IsDestinationPermitted), so that rules on conditions recognize them.
+IsDestinationPermitted; controller/sync.go, validateSyncPermissions), so that rules on conditions recognize them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint.application.app import App, sources_of
 from argolint.application.fleet import IN_CLUSTER, Fleet
-from argolint.model import Object
+from argolint.model import Object, ResourceId
 from argolint.values import dig, glob, items, mapping, maps, same_repository, text_at
+from argolint.values.kubernetes import is_custom
 
 
 def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -> Iterator[str]:
@@ -63,6 +64,42 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
             f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
             f"do not match any of the allowed destinations in project '{name}'"
         )
+
+
+def object_refusal(app: App, fleet: Fleet, id_: ResourceId) -> str:
+    """Why the project refuses the object to each sync, which then applies nothing; empty if it permits it, or if that is not known.
+
+    A custom kind that nobody has yet may be in a namespace or not: it is refused if it would be both ways.
+    """
+    name = text_at(app.spec, "project") or "default"
+    project = fleet.projects.get(name)
+    if project is None or dig(project, "spec", "destinations") is None:
+        return ""
+    is_known = not is_custom(id_.group) or bool(fleet.of_kind(app.cluster, id_.group, id_.kind))
+    scopes = (bool(id_.namespace),) if is_known else (True, False)
+    synced = [row for other in fleet.derive(_by_project).get(name, ()) for row in other.rows if row.status == "Synced"]
+    permitted = any(_permits_kind(project, id_, namespaced=one) for one in scopes)
+    if not permitted and not any((row.group, row.kind) == (id_.group, id_.kind) for row in synced):
+        return f"resource {id_.group}:{id_.kind} is not permitted in project {name}"
+    there = {**app.spec, "destination": {**mapping(app.spec, "destination"), "namespace": id_.namespace}}
+    permitted = not (id_.namespace and is_known) or permits_destination(project, there, fleet)
+    if not permitted and not is_widened(name, project, fleet) and all(row.namespace != id_.namespace for row in synced):
+        return f"namespace {id_.namespace} is not permitted in project '{name}'"
+    return ""
+
+
+def _permits_kind(project: Object, id_: ResourceId, *, namespaced: bool) -> bool:
+    """IsGroupKindNamePermitted: a missing list permits all kinds with a namespace, and none without."""
+    scope = "namespace" if namespaced else "cluster"
+    denied, allowed = (maps(project, "spec", f"{scope}Resource{sort}") for sort in ("Blacklist", "Whitelist"))
+    is_open = namespaced and dig(project, "spec", "namespaceResourceWhitelist") is None
+    return (is_open or any(_lists(e, id_) for e in allowed)) and not any(_lists(e, id_) for e in denied)
+
+
+def _lists(entry: Object, id_: ResourceId) -> bool:
+    pairs = (("group", id_.group), ("kind", id_.kind))
+    named = text_at(entry, "name")  # of a kind without a namespace, since 3.2
+    return all(glob.matches(text_at(entry, k), v) for k, v in pairs) and (not named or glob.matches(named, id_.name))
 
 
 def is_widened(name: str, project: Object, fleet: Fleet) -> bool:

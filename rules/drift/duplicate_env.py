@@ -140,7 +140,8 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         else f"the {'first' if used == 'first' else 'second'} {'counts' if is_new else 'is used now'}"
     )
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
-    if not refused and resource.live is None and first.field in _UNIQUE and resource.kind != "Rollout":
+    is_sent_as_is = not get(resource.live, first.list_pointer, None)  # nothing live to merge it with
+    if not refused and is_sent_as_is and first.field in _UNIQUE and resource.kind != "Rollout":
         end = "the API server refuses such an object"
     drifted = dict.fromkeys(
         r.list_pointer for r in repeats if any(below(change.pointer, r.list_pointer) for change in resource.changes)

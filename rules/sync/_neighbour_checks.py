@@ -49,8 +49,8 @@ def _name(obj: Object, kind: str) -> Iterator[Refused]:
         yield too_long(at, name, 52)
         return
     form = "DNS-1035 label" if kind == "Service" else "label" if kind == "Namespace" else "subdomain"
-    if problem := form_problem(form, name):
-        yield invalid(at, name, problem)
+    if (problem := form_problem(form, name)) and not (kind == "Service" and not form_problem("label", name)):
+        yield invalid(at, name, problem)  # since 1.36 the name of a Service may begin with a digit
 
 
 def _selector(obj: Object) -> Iterator[Refused]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Fleet, Json, Object, Resource
+from argolint.comparison import Strategy, strategy_of
 from argolint.edits import annotate, annotation_option
 from argolint.values import annotations_of, comma_list, sh, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
@@ -69,6 +70,15 @@ def is_sent_whole(app: App, desired: Object | None) -> bool:
 def may_be_forgotten(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the API server compares, as a rule's `reads`: a list that says Synced may hide a refused dry run then."""
     return "ServerSideApply=true" in app.sync_options or "ServerSideDiff=true" in app.compare_options
+
+
+def failing_step(app: App, fleet: Fleet, resource: Resource) -> str:
+    """What fails first of an object that the API server refuses: `comparison`, if a server-side diff tries what is live already, else `sync`.
+
+    Argo CD then shows a ComparisonError, after the next refresh perhaps Synced from its cache, and starts no automated sync (seen with 3.6.1).
+    """
+    tried = strategy_of(app.raw, resource.desired, fleet.version) is Strategy.SERVER_SIDE
+    return "comparison" if tried and resource.live is not None and not resource.hook else "sync"
 
 
 def compare_options_with(app: App, option: str) -> str:

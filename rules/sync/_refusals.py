@@ -192,7 +192,8 @@ _NOT_PERMITTED = regex(r"namespace (\S{1,253}) is not permitted in project")
 
 def _namespace_facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """The facts on namespaces that the project refuses to this sync, and on one that is missing because the destination names another."""
-    refused = (m[1] for f in failures(app) if (m := _NOT_PERMITTED.search(f.message)))
+    texts = (failed.message, *(f.message for f in failures(app)))
+    refused = (m[1] for text in texts if (m := _NOT_PERMITTED.search(text)))
     names = list(dict.fromkeys(refused)) or [app.destination_namespace]
     project, cluster = sh(app.ref.project), sh(app.cluster)
     absent = _NO_NAMESPACE.search(failed.message)

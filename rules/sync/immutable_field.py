@@ -70,6 +70,7 @@ from ._options import (
     annotations_yaml,
     compare_options_with,
     delete_before_operations,
+    failing_step,
     hook_warnings,
     is_sent_whole,
     may_be_forgotten,
@@ -111,12 +112,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.key not in keys:
             fixed = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c))
             change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
-            if _is_recreated(resource) or _is_reconciled(app, resource):
+            if _is_recreated(resource) or _is_reconciled(app, fleet, resource):
                 continue
             if change is not None:
-                yield _foreseen_finding(app, resource, change, shown=change not in resource.pending)
+                step = failing_step(app, fleet, resource)
+                yield _foreseen_finding(app, resource, change, step, shown=change not in resource.pending)
             elif coming := _coming_refusal(app, resource):
-                yield _refused_finding(app, resource, coming)
+                yield _refused_finding(app, resource, coming, failing_step(app, fleet, resource))
 
 
 def _is_recreated(resource: Resource) -> bool:
@@ -124,10 +126,14 @@ def _is_recreated(resource: Resource) -> bool:
     return "Force=true" in sync_options(resource.desired)
 
 
-def _is_reconciled(app: App, resource: Resource) -> bool:
-    """Whether an apply deletes and makes the object where it must: Argo CD runs `kubectl auth reconcile` before it applies a binding, and not before a replace."""
+def _is_reconciled(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether an apply deletes and makes the object where it must: Argo CD runs `kubectl auth reconcile` before it applies a binding.
+
+    Neither before a replace nor before the dry run of a server-side diff.
+    """
     entry = _immutable_fields()[resource.group, resource.kind]
-    return bool(entry.get("reconciled")) and not is_sent_whole(app, resource.desired)
+    tried = is_sent_whole(app, resource.desired) or failing_step(app, fleet, resource) == "comparison"
+    return bool(entry.get("reconciled")) and not tried
 
 
 @cache
@@ -317,11 +323,14 @@ def _forgotten_finding(app: App, resource: Resource) -> Finding | None:
     )
 
 
-def _foreseen_finding(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
-    """The finding for a sync that has not failed yet. `shown`: False for a change that is not merged yet, which Argo CD shows nowhere."""
+def _foreseen_finding(app: App, resource: Resource, change: Change, step: str, *, shown: bool) -> Finding:
+    """The finding for a sync that has not failed yet. `shown`: False for a change that is not merged yet, which Argo CD shows nowhere.
+
+    `step`: see `failing_step`.
+    """
     pointer = _top_field(change.pointer)
     return Finding(
-        message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
+        message=f"{pointer} of {resource.id} cannot be changed in place, so the next {step} of application {app.ref} will fail.",
         at=Location(app.ref, resource.id, pointer),
         confidence="likely",
         evidence=(f"{change.pointer} differs from what was applied last, and live still holds that",),
@@ -340,10 +349,10 @@ def _coming_refusal(app: App, resource: Resource) -> Refused | None:
     return next((one for one in refused if classify(server_message(resource, (one,)))[0] == RULE.id), None)
 
 
-def _refused_finding(app: App, resource: Resource, refused: Refused) -> Finding:
+def _refused_finding(app: App, resource: Resource, refused: Refused, step: str) -> Finding:
     message = server_message(resource, (refused,))
     return Finding(
-        message=f"{refused.pointer} of {resource.id} {_cannot(message)}, so the next sync of application {app.ref} will fail.",
+        message=f"{refused.pointer} of {resource.id} {_cannot(message)}, so the next {step} of application {app.ref} will fail.",
         at=Location(app.ref, resource.id, refused.pointer),
         confidence="likely",
         evidence=(f"the API server's validation says: {quoted(message, 400)}",),

@@ -6,14 +6,14 @@ kinds under the structured merge, that of the cluster for the API server, that o
 that each sync sends and the API server does not keep, and one of a workload that no release of Kubernetes has there. Also a misspelt field of a
 built-in kind that a sync will bring, such as `resourcez` of a container.
 
-Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied.
+Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied. Under client-side apply the API server drops a misspelt field, and Argo CD shows no error.
 
 How to fix: correct or remove the field in Git. If Argo CD is older than the cluster, upgrade it or compare server-side. If Git brings the CRD
 that declares the field, apply that first.
 
 Example: `topologySpreadConstraint` in place of `topologySpreadConstraints`.
 
-Sources: sigs.k8s.io/structured-merge-diff (typed); argoproj/argo-cd#13585, #17358, #20458, #26619.
+Sources: sigs.k8s.io/structured-merge-diff (typed); argoproj/argo-cd#13585, #16817, #17358, #20458, #26619.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from argolint import (
     Want,
 )
 from argolint.application.applied import by_argocd, not_stored, renamed, settled
-from argolint.comparison import builtin, managers
+from argolint.comparison import builtin, managers, syncs_server_side
 from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
@@ -69,7 +69,7 @@ from ._failures import failures_explained_by
 from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
 from ._objects import missing_symptoms, object_named, only_object
-from ._options import compare_options_with
+from ._options import compare_options_with, failing_step, is_sent_whole
 from ._slips import Slip, coming_slips
 
 _TYPED = regex(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
@@ -132,7 +132,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         is_known = _is_builtin(resource.group) or resource.kind in ("Application", "AppProject")
         if is_known and _is_validated(app, resource):
             whole = _has_all_fields(app, fleet, resource)
-            yield from (_slip_finding(app, resource, slip) for slip in coming_slips(resource, whole=whole))
+            yield from (_slip_finding(app, fleet, resource, slip) for slip in coming_slips(resource, whole=whole))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -274,17 +274,19 @@ def _has_all_fields(app: App, fleet: Fleet, resource: Resource) -> bool:
     return runs is not None and known is not None and runs[:2] <= known[:2]
 
 
-def _slip_finding(app: App, resource: Resource, slip: Slip) -> Finding:
-    """A finding for a slip that a sync will bring: the API server is strict with Argo CD's applies (kubectl's validation, fieldValidation=Strict)."""
+def _slip_finding(app: App, fleet: Fleet, resource: Resource, slip: Slip) -> Finding:
+    """A finding for a slip that a sync will bring: an apply by the server is refused; any other one, and a replace, asks for no strict validation (argo-cd#16817)."""
+    fails = syncs_server_side(app.raw, resource.desired) and not is_sent_whole(app, resource.desired)
+    outcome = f"the next {failing_step(app, fleet, resource)} fails" if fails else "each sync drops it silently"
     misplaced = None if slip.meant else misplaced_field(resource.desired, slip.pointer)
     guess = misplaced.guess if misplaced and misplaced.right_pointer else ""
     evidence = (
         f"{slip.within} has a field {slip.meant}" if slip.meant else f"{slip.within} has no field of a similar name"
     )
     return Finding(
-        message=f"{resource.id} has the field {spot_of(resource.desired, slip.pointer)} in Git, and {slip.within} has none of that name{guess}: the next sync fails.",
+        message=f"{resource.id} has the field {spot_of(resource.desired, slip.pointer)} in Git, and {slip.within} has none of that name{guess}: {outcome}.",
         at=Location(app.ref, resource.id, slip.pointer),
-        severity="error",
+        severity="error" if fails else "warning",
         confidence="likely",
         evidence=(evidence,),
         fixes=_move_fixes(resource, misplaced) if misplaced else (_slip_fix(resource, slip),),

@@ -1,7 +1,7 @@
 """The last sync failed
 
 What it finds: a failed operation, or an error condition, that no more specific rule explains. The rule sorts the server's reason into a cause:
-`quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation` (the API server refused the object, or
+`quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC, or the project refuses a kind or namespace, or will), `validation` (the API server refused the object, or
 will, as the manifest alone shows: a value of another type, a request above its limit, a mount without a volume), `timeout`, `throttled`, `terminated` (someone
 ended it), `hook` (a hook failed: the finding says how its pods ended), `gone` (deleted before its end was seen), `unknown`. Not reported: a failure before all
 came in sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
@@ -39,6 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.application.permissions import object_refusal
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences, failed_by_health
 from argolint.messages import in_passing, quoting, shortened
@@ -54,6 +55,7 @@ from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
+from ._options import failing_step
 from ._refusals import refusal_fixes
 from ._slips import mistyped_values
 from ._validation import coming_refusals, server_message, validated
@@ -89,14 +91,32 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _condition_finding(app, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
+        if resource.key not in failed and (resource.hook or not (resource.live or resource.requires_pruning)):
+            yield from _not_permitted_finding(app, fleet, resource)
         if (resource.status == "OutOfSync" or resource.hook) and resource.key not in failed:
             mistyped = tuple(mistyped_values(resource))
-            yield from (_mistyped_finding(app, resource, fault) for fault in mistyped)
+            yield from (_mistyped_finding(app, fleet, resource, fault) for fault in mistyped)
             if not mistyped:
-                yield from _refused_finding(app, resource)
+                yield from _refused_finding(app, fleet, resource)
 
 
-def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
+def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
+    """A finding for a new object, or a hook, that the project does not permit: its sync has a task that is not valid, and applies nothing."""
+    message = object_refusal(app, fleet, resource.id) if resource.desired is not None else ""
+    if message:
+        of_kind = message.startswith("resource ")
+        what = f"objects of kind {resource.kind}" if of_kind else f"objects in namespace {resource.namespace}"
+        yield Finding(
+            message=f"Project {app.ref.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
+            at=Location(app.ref, resource.id, "/kind" if of_kind else "/metadata/namespace"),
+            cause="forbidden",
+            confidence="likely",
+            evidence=(f"Argo CD says: {message}",),
+            fixes=refusal_fixes(app, Failed(resource.id, message, RULE.id, "forbidden")),
+        )
+
+
+def _refused_finding(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
     """A finding for what the API server will refuse in the object, if this rule answers its message."""
     refusals = coming_refusals(app, resource)
     if not refusals:
@@ -112,7 +132,7 @@ def _refused_finding(app: App, resource: Resource) -> Iterator[Finding]:
         if known and known.entry.knows == "cause":
             says = f"{known.says}, at {spot}" if first.pointer else known.says
         yield Finding(
-            message=f"The next sync fails at {resource.id}: {says}.",
+            message=f"The next {failing_step(app, fleet, resource)} fails at {resource.id}: {says}.",
             at=Location(app.ref, resource.id, first.pointer),
             cause=cause,
             confidence="likely",
@@ -133,13 +153,13 @@ _REASON = 80
 """Characters of a reason in a message; the whole one is in the evidence."""
 
 
-def _mistyped_finding(app: App, resource: Resource, fault: Fault) -> Finding:
+def _mistyped_finding(app: App, fleet: Fleet, resource: Resource, fault: Fault) -> Finding:
     value = get(resource.desired, fault.pointer, None)
     topic, right = _corrected_value(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
     facts = {"object": str(resource.id), "at": fault.pointer, "patch": patch}
     return Finding(
-        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server reads {_API_TYPES[fault.type]}: the next sync fails.",
+        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server reads {_API_TYPES[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
