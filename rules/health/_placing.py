@@ -30,6 +30,7 @@ _DISK = "ephemeral-storage"
 _LOW_LIMIT = regex(
     r'spec\.(containers|initContainers)\[(\d{1,3})\]\.resources\.requests: Invalid value: "([^"]{1,63})": must be less than or equal to ([\w./-]{1,100}) limit of (\w{1,63})'
 )
+_SMALL = regex(r"minimum ([\w./-]{1,100}) usage per Container is (\w{1,63}), but request is (\w{1,63})")
 _LITTLE = Decimal(2**30)
 """Nodes with less than this for a pod have none of it in effect: a larger request is intended."""
 _MI = 2**20
@@ -48,6 +49,8 @@ def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
         yield from _no_disk_fixes(app, resource)
     elif trouble.cause == "limit" and (low := _LOW_LIMIT.search(trouble.whole)):
         yield from _limit_fixes(resource, *low.groups())
+    elif trouble.cause == "limit" and (small := _SMALL.search(trouble.whole)):
+        yield from _least_request_fixes(resource, *small.groups())
 
 
 def _limit_fixes(resource: Resource, field: str, index: str, request: str, what: str, limit: str) -> Iterator[Fix]:
@@ -59,6 +62,17 @@ def _limit_fixes(resource: Resource, field: str, index: str, request: str, what:
         steps = set_fields(resource.desired, {f"{at}/resources/limits{join_pointer(what)}": request})
         caveat = f"a LimitRange of the namespace writes {limit} where there is none, and may have a maximum"
         yield manifest_patch(resource.id, title, steps, caveat)
+
+
+def _least_request_fixes(resource: Resource, what: str, least: str, request: str) -> Iterator[Fix]:
+    """The least request that a LimitRange takes, for the containers that ask for less."""
+    small = {
+        f"{pointer}/resources/requests{join_pointer(what)}": least
+        for pointer, container in containers(resource.desired)
+        if countable(dig(container, "resources", "requests", what)) == countable(request)
+    }
+    if steps := set_fields(resource.desired, small):
+        yield manifest_patch(resource.id, f"Request {least} of {what}, the least that the LimitRange takes", steps)
 
 
 def _has_unscheduled_template(resource: Resource) -> bool:

@@ -73,7 +73,7 @@ def room_fix(resource: Resource) -> Fix | None:
 
 
 def stays_behind(resource: Resource, trouble: Trouble) -> bool:
-    """Whether the pod is of an earlier revision of its StatefulSet, which waits for it instead of replacing it."""
+    """Whether the pod belongs to an earlier revision of its StatefulSet, which waits for it instead of replacing it."""
     spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
     ordered = resource.kind == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel"
     current = number_at(status, "observedGeneration") >= number_at(resource.live, "metadata", "generation")

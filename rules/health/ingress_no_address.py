@@ -61,9 +61,12 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         known = sorted(k.name for k in classes)
         event = newest_warning(app, ingress)
         of_class = f"of class {named}" if named else "without a class"
+        ill = None if event else _ill_controller(app, fleet, [key for key in classes if key.name == named])
         why = (
             f'"{telling(event)}"'
             if event
+            else f"application {ill.ref}, which brings the class and its controller, is {ill.health.status}"
+            if ill
             else "no controller of that class writes one"
             if named
             else "only the controller of a default class takes it"
@@ -81,9 +84,11 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             ),
             fixes=of_kind(ingress, event) or advice(__package__, "ingress-no-address", facts_of(ingress))
             if event
+            else advice(__package__, "ingress-no-address/controller", {"app": str(ill.ref)})
+            if ill
             else tuple(_fixes(ingress, named, known, _served_classes(app, fleet, classes))),
             explains=(Symptom.health(ingress.id),),
-            follows=() if event else (_no_controller_cause(app, of_class),),
+            follows=(Follows(app=ill.ref),) if ill else () if event else (_no_controller_cause(app, of_class),),
         )
 
 
@@ -135,6 +140,13 @@ def _bringing_applications(fleet: Fleet, key: ResourceKey) -> Iterator[App]:
 
 def _has_controller_workload(app: App) -> bool:
     return any(row.kind in ("Deployment", "DaemonSet") and row.group == "apps" for row in app.rows)
+
+
+def _ill_controller(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> App | None:
+    """Another application that brings the class and a workload, and is not well."""
+    bringing = (each for key in classes for each in _bringing_applications(fleet, key))
+    ill = (each for each in bringing if each.ref != app.ref and _has_controller_workload(each))
+    return next((each for each in ill if each.health.status in ("Degraded", "Progressing", "Missing")), None)
 
 
 def _class_name(ingress: Resource) -> str:

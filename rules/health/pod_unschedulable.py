@@ -19,8 +19,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
+from argolint import (
+    App,
+    AppRef,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Node,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
@@ -41,7 +58,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _placing, _rolling
+from . import _host_ports, _placing, _rolling
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -54,6 +71,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
         yield from unmade.event_wants(app, fleet, resource)
+        yield from _host_ports.holder_wants(app, fleet, resource)
         if unmade.may_lack(app, resource, nodes):
             yield Want("manifests")
         if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
@@ -141,10 +159,24 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         ),
         follows=tuple(_follows(app, fleet, resource, trouble)),
     )
+    if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not held:
+        return _port_taken(finding, resource, *holds)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
     said = trouble.whole or trouble.text
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
+
+
+def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Resource, port: int) -> Finding:
+    """The finding where a DaemonSet has the port of the nodes that the pods ask for."""
+    facts = {"object": str(resource.id), "other": str(other.id), "app": str(owner), "port": port}
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} fit on no node: {other.id} of application {owner} has host port {port} there.",
+        confidence="likely",
+        related=(Related(owner, other.id, role="cause"), *finding.related),
+        fixes=advice(__package__, "host-port-taken", facts, resource.id),
+    )
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool) -> tuple[Fix, ...]:

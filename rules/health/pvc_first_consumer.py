@@ -32,7 +32,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import live_command, manifest_patch, manifest_text, removals, set_field
+from argolint.edits import live_command, manifest_patch, removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
@@ -149,15 +149,25 @@ def _unused_claim_finding(app: App, fleet: Fleet, claim: Resource, consumers: li
         evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
         fixes=(
-            manifest_text(
-                claim.id,
-                "Remove the claim from Git, or start a pod that uses it",
-                f"delete {claim.id} from Git, or let its consumer run a pod: its replicas, or spec.suspend of a CronJob",
-            ),
+            _unused_claim_fix(claim, consumers),
             *uncounted(fleet, claim, "no pod uses it"),
         ),
         explains=(Symptom.health(claim.id),),
     )
+
+
+def _unused_claim_fix(claim: Resource, consumers: list[Resource]) -> Fix:
+    """A claim that leaves Git without what names it is missing at its next pod."""
+    if not consumers:
+        title, text = (
+            "Remove the claim from Git, or start a pod that uses it",
+            f"delete {claim.id}, or add what uses it",
+        )
+        return Fix(title, "manifest", str(claim.id), Edit("text", text))
+    first = consumers[0]
+    text = f"let {first.id} run a pod: its replicas, or spec.suspend of a CronJob; else take it out of Git together with {claim.id}"
+    title = f"Let {first.kind} {first.name} run a pod, or take it out of Git with the claim"
+    return Fix(title, "manifest", str(first.id), Edit("text", text))
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

@@ -243,7 +243,7 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
     not_found = _not_found_message(resource.live, key.name)
     near = _nearest_object(app, fleet, key)
     if not_found:
-        return _Absence(not_found, near)
+        return _Absence(not_found, near or _only_unscaled(app, resource, key))
     if has_namesake_owner(app, fleet, key):
         return None
     if near is None and resource.group in _SCALERS:
@@ -254,6 +254,15 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
 
 
 _SCALERS = ("autoscaling", "keda.sh")
+
+
+def _only_unscaled(app: App, scaler: Resource, key: ResourceKey) -> ResourceKey | None:
+    """The one workload of the kind that the application has in the namespace of its one scaler."""
+    if scaler.group not in _SCALERS:
+        return None
+    scalers = [r for r in app.resources if r.group in _SCALERS and r.namespace == scaler.namespace]
+    held = [r for r in app.of_kind(key.kind, key.group) if r.namespace == key.namespace and not r.requires_pruning]
+    return held[0].key if len(scalers) == len(held) == 1 else None
 
 
 def _scaled_today(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> ResourceKey | None:

@@ -56,6 +56,7 @@ from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, 
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from . import _rolling
+from ._issuers import kind_fix
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -291,7 +292,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     if (policy := _closing_policy(app, fleet, resource, finding.cause)) is not None:
         return _shut_out(finding, app, resource, policy)
     complaint = _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))
-    return _by_child(resolved(finding, complaint, ("health-check",)))
+    return _by_child(app, fleet, resource, resolved(finding, complaint, ("health-check",)))
 
 
 def _closing_policy(app: App, fleet: Fleet, resource: Resource, cause: str | None) -> Resource | None:
@@ -315,12 +316,17 @@ def _shut_out(finding: Finding, app: App, resource: Resource, policy: Resource) 
     )
 
 
-def _by_child(finding: Finding) -> Finding:
+def _by_child(app: App, fleet: Fleet, resource: Resource, finding: Finding) -> Finding:
     """The finding with the fixes for what a child says, if a child says it."""
     relation = finding.relation
     if relation is None or relation.kind != "said-by-child" or relation.resource is None:
         return finding
-    return replace(finding, fixes=(*of_kind(Resource(relation.resource), finding.evidence[0]), *finding.fixes))
+    said = finding.evidence[0]
+    of_child = (  # Git has the object, and not the child that its controller makes
+        replace(fix, where=str(resource.id)) if (fix.target, fix.where) == ("manifest", str(relation.resource)) else fix
+        for fix in of_kind(Resource(relation.resource), said)
+    )
+    return replace(finding, fixes=(*kind_fix(app, fleet, resource, said), *of_child, *finding.fixes))
 
 
 def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:
