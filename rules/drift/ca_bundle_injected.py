@@ -65,15 +65,13 @@ def _patcher_finding(app: App, resource: Resource, changes: tuple[Change, ...]) 
                 resource,
                 changes,
                 "Or say in Git what it sets",
-                "until the webhook serves, it may refuse a sync" if _is_closed_on_failure(changes) else "",
+                "until the webhook serves, it may refuse a sync"
+                if any(change.live == "Fail" for change in changes)
+                else "",
             ),
             _cert_manager_fix(app) if job else None,
         ),
     )
-
-
-def _is_closed_on_failure(changes: tuple[Change, ...]) -> bool:
-    return any(change.live == "Fail" for change in changes)
 
 
 def _cert_manager_fix(app: App) -> Fix:

@@ -15,7 +15,7 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.comparison import duration
 from argolint.values import get
 from argolint.values.knowledge import load
@@ -28,15 +28,15 @@ from ._spelling import respelling_findings
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its durations; and those that a change will bring."""
     yield from respelling_findings(
-        app, _has_same_duration, "duration", "Write the duration as Go prints it", "meta/v1/Duration"
+        app,
+        lambda change: is_same_duration(change.desired, change.live),
+        "duration",
+        "Write the duration as Go prints it",
+        "meta/v1/Duration",
     )
     for resource in app.stated:
         for pointer in _coming_respellings(resource):
             yield _coming_respelling_finding(app, resource, pointer)
-
-
-def _has_same_duration(change: Change) -> bool:
-    return is_same_duration(change.desired, change.live)
 
 
 def _coming_respellings(resource: Resource) -> Iterator[str]:

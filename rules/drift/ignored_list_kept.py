@@ -89,13 +89,8 @@ def _is_kept_by_option(app: App, rules: Rules, resource: Resource, change: Chang
     server_side = syncs_server_side(app.raw, resource.desired)
     kept = apply(resource.live, resource.desired, rules, server_side=server_side, respect_ignored=True)
     free = apply(resource.live, resource.desired, server_side=server_side)
-    return _side_value(kept, change) == _side_value(resource.live, change) and _side_value(free, change) != _side_value(
-        kept, change
-    )
-
-
-def _side_value(obj: object, change: Change) -> object:
-    return get(obj, change.pointer)
+    live, with_option, without = (get(side, change.pointer) for side in (resource.live, kept, free))
+    return bool(live == with_option != without)
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], lists: set[str]) -> Finding:

@@ -13,8 +13,9 @@ Sources: argoproj/argo-cd#17643, aws-samples/appmod-blueprints#726; Kubernetes p
 """
 
 from collections.abc import Iterator
+from functools import partial
 
-from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
+from argolint import App, Finding, Fleet, Rank, Rule
 
 from ._defaults import is_default
 from ._edits import server_side_diff_fix, write_live_fix
@@ -23,7 +24,7 @@ from ._fields import finding, matching_changes, pointers_text
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its defaults."""
-    for resource, changes in matching_changes(app, _is_webhook_default):
+    for resource, changes in matching_changes(app, partial(is_default, "webhook-default")):
         yield finding(
             app,
             resource,
@@ -31,10 +32,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f"{resource.id} stays OutOfSync over {pointers_text(changes)}, a default of Kubernetes that Git leaves out.",
             fixes=(write_live_fix(app, resource, changes, "Write the defaults"), server_side_diff_fix(app)),
         )
-
-
-def _is_webhook_default(resource: Resource, change: Change) -> bool:
-    return is_default("webhook-default", resource, change)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -196,7 +196,7 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     if nodes is None:
         verb = singular(trouble.verb) if fit == "fits" else trouble.verb
         return f'{verb}: "{telling(trouble.text, 12)}"'
-    part = next((p for p in _ITEMS.split(nodes["each"]) if _scheduling_cause(p) == trouble.cause), nodes["each"])
+    part = next((p for p in _ITEMS.split(nodes["each"]) if scheduling_cause(p)[0] == trouble.cause), nodes["each"])
     counted = _COUNTED.match(part)
     if counted is None:
         return f'{fit} on no node: "{telling(part)}"'
@@ -211,10 +211,6 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     if "affinity/selector" in part:
         return f"{fit} on no node: {which} {'lacks' if has == 'has' else 'lack'} the labels they ask for"
     return f'{fit} on no node: "{telling(part)}"'
-
-
-def _scheduling_cause(part: str) -> str:
-    return scheduling_cause(part)[0]
 
 
 _NODES = regex(r"0/(?P<all>\d{1,6}) nodes are available: (?P<each>.+)", re.DOTALL)

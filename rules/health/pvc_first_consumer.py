@@ -163,11 +163,11 @@ def _unused_claim_fix(claim: Resource, consumers: list[Resource]) -> Fix:
             "Remove the claim from Git, or start a pod that uses it",
             f"delete {claim.id}, or add what uses it",
         )
-        return Fix(title, "manifest", str(claim.id), Edit("text", text))
+        return manifest_text(claim.id, title, text)
     first = consumers[0]
     text = f"let {first.id} run a pod: its replicas, or spec.suspend of a CronJob; else take it out of Git together with {claim.id}"
     title = f"Let {first.kind} {first.name} run a pod, or take it out of Git with the claim"
-    return Fix(title, "manifest", str(first.id), Edit("text", text))
+    return manifest_text(first.id, title, text)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

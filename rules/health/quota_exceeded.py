@@ -126,13 +126,12 @@ def _excesses(quota: Resource, needed: _Amounts, more: _Amounts) -> Iterator[_Ex
         has = countable(used.get(name))
         wanted = needed.get(counted, Decimal()) if has is None else has + more.get(counted, Decimal())
         if wanted > hard and not (
-            has is not None and has > hard and wanted <= has and _hard_today(quota, name) == hard
+            has is not None
+            and has > hard
+            and wanted <= has
+            and countable(mapping(quota.live, "spec", "hard").get(name)) == hard
         ):
             yield _Excess(quota, name, wanted, hard)
-
-
-def _hard_today(quota: Resource, name: str) -> Decimal | None:
-    return countable(mapping(quota.live, "spec", "hard").get(name))
 
 
 def _counted(name: str) -> str:

@@ -353,7 +353,12 @@ def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
     is_twin = near is not None and _TWINS.get(key.kind) == near.kind
-    if near is not None and near.kind == key.kind and _is_subject(named) and near.namespace != key.namespace:
+    if (
+        near is not None
+        and near.kind == key.kind
+        and named.pointer.startswith("/subjects/")
+        and near.namespace != key.namespace
+    ):
         at = f"{named.pointer.rpartition('/')[0]}/namespace"
         step: Operation = {"op": "add", "path": at, "value": near.namespace}
         yield manifest_patch(resource.id, f"Name the account in namespace {near.namespace}", [step])
@@ -361,10 +366,6 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
     text = f"bring {key!s}, or take the reference out of {resource.id}\n"
     yield manifest_text(resource.id, "Bring what is named, or name nothing", text)
-
-
-def _is_subject(named: Reference) -> bool:
-    return named.pointer.startswith("/subjects/")
 
 
 def _renaming(named: Reference, near: ResourceKey) -> list[Operation]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argolint import App, Edit, Fix, Resource
+from argolint import App, Edit, Fix
 from argolint.model import Effect
 from argolint.values import dig, enumerated, parse_version, sh
 from argolint.values.kubernetes import data_keys
@@ -299,14 +299,14 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
     if all(s.resource.kind in ("Job", "CronJob") for s in own):
         return ""  # its pods start with the next run
     readers = [r for r in app.resources if r.kind in WORKLOADS and (r.key in marked or read & referenced_names(r.any))]
-    rolled = [r for r in readers if r.kind not in ("Job", "CronJob") and not _by_hand(r)]
+    rolled = [
+        r
+        for r in readers
+        if r.kind not in ("Job", "CronJob") and dig(r.any, "spec", "updateStrategy", "type") != "OnDelete"
+    ]
     if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
         return "The pods restart once." if readers else "Pods that read it may restart once."
     return "Running pods keep what they have read until they start again."
-
-
-def _by_hand(resource: Resource) -> bool:
-    return bool(dig(resource.any, "spec", "updateStrategy", "type") == "OnDelete")
 
 
 def _restarts(pods: str) -> tuple[Effect, ...]:

@@ -37,7 +37,10 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The manifests of hooks, one of which may delete a Job that is gone."""
-    if any(job.missing and _has_no_time_to_live(job) for job in app.of_kind("Job", "batch")):
+    if any(
+        job.missing and dig(job.desired, "spec", "ttlSecondsAfterFinished") is None
+        for job in app.of_kind("Job", "batch")
+    ):
         yield Want("manifests")
 
 
@@ -55,10 +58,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _cleaned_up(app, job, times)
             elif _was_created(app, job) and (reasons := _reasons(app, job)):
                 yield _gone_once(app, job, *reasons)
-
-
-def _has_no_time_to_live(job: Resource) -> bool:
-    return dig(job.desired, "spec", "ttlSecondsAfterFinished") is None
 
 
 def _was_never_created(app: App, job: Resource) -> bool:
