@@ -119,10 +119,11 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
             )
     wanted = dig(resource.desired, "spec", "replicas")
     if existing and isinstance(wanted, int) and wanted > existing:
-        yield manifest_patch(
-            resource.id,
+        yield Fix(
             f"{'Or run' if operations else 'Run'} {existing} replicas, which the quota admits",
-            [{"op": "replace", "path": "/spec/replicas", "value": existing}],
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": existing}]),
         )
 
 

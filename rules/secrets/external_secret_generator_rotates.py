@@ -20,8 +20,7 @@ Sources: external-secrets docs/api/generator, docs/api/externalsecret.md; issues
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
-from argolint.edits import manifest_patch
+from argolint import App, Edit, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
 from argolint.relations.operator_version import version_of
 from argolint.values import dig
 from argolint.values.knowledge import load
@@ -103,7 +102,7 @@ def _generate_once_fix(found: es.Declared) -> Fix:
             found.set("/spec/refreshInterval", "0"),
             "refreshPolicy CreatedOnce says it better from v0.16.0 (external-secrets.io/v1) on",
         )
-    return manifest_patch(found.resource.id, title, [*first, *immutable], caveat)
+    return Fix(title, "manifest", str(found.resource.id), Edit("json-patch", [*first, *immutable]), caveat)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

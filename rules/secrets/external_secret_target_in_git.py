@@ -41,7 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.application.fleet import IN_CLUSTER
-from argolint.edits import manifest_patch, set_field
+from argolint.edits import set_field
 from argolint.values import (
     annotations_of,
     enumerated,
@@ -224,10 +224,11 @@ def _shared_keys_finding(app: App, owner: AppRef, resource: Resource, secret: Re
         evidence=(f"creationPolicy {es.creation_policy(resource.any)}; both write {names}",),
         related=(Related(app.ref, resource.id, "/spec/target/name", "cause"),),
         fixes=(
-            manifest_patch(
-                secret.id,
+            Fix(
                 "Leave the key to the ExternalSecret: remove it from Git",
-                edit,
+                "manifest",
+                str(secret.id),
+                Edit("json-patch", edit),
                 "client-side apply drops the live key once, and the operator adds it again at once",
             ),
         ),
