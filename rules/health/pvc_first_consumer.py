@@ -32,7 +32,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import live_command, manifest_patch, removals, set_field
+from argolint.edits import live_command, manifest_patch, manifest_text, removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
