@@ -254,8 +254,9 @@ def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
         assert gone is not None
         assert (gone.extra, gone.requires_pruning, gone.status) == (True, True, "OutOfSync")
         assert app.sync_status == status
-    app = after(application((one, live(one)), (two, theirs)), [one, two], [one])
-    assert app.resource(key("ConfigMap", "b")) is None
+    for absent_or_theirs in (None, theirs):
+        app = after(application((one, live(one)), (two, absent_or_theirs)), [one, two], [one])
+        assert app.resource(key("ConfigMap", "b")) is None
 
 
 def test_tracking_by_label_tells_whose_object_goes() -> None:

@@ -286,7 +286,7 @@ def _delete_fix(app: App, entry: IgnoreRule) -> Fix:
 
 def _dead_path_findings(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
     known = tuple(r for r in objects if r.live is not None or r.desired is not None)
-    if len(known) < len(objects) or not known:
+    if len(known) < len(objects):
         return
     for path, single in paths(app, entry):
         places = {r.id: removed_pointers(_stored_entry(single, r), r) for r in known}
