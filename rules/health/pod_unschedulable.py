@@ -47,6 +47,7 @@ from argolint.values.patterns import regex
 
 from ..shared import unmade
 from ..shared.age import Patience, is_overdue
+from ..shared.operations import with_end_of_wait
 from ..shared.pods import (
     Trouble,
     fixes,
@@ -151,7 +152,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=_fixes(app, fleet, resource, trouble, held=held),
+        fixes=with_end_of_wait(app, resource.id, _fixes(app, fleet, resource, trouble, held=held)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),

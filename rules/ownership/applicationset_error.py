@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, ResourceKey, Rule, Symptom
 from argolint.application.application_sets import owned_applications
@@ -62,7 +63,7 @@ _FIX_TEXTS = {
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each set; reported by the first Application that it made, else by the fleet's first."""
+    """One finding for each set; reported by the first Application that it made, else by one of its project, else by the fleet's first."""
     for raw, condition in fleet.derive(_failures_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
     for raw in fleet.derive(_dead_by_application).get(app.ref, ()):
@@ -115,8 +116,10 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
 
 
 def _reporter(fleet: Fleet, raw: Object) -> AppRef | None:
-    """The first Application that the set made, or else that renders it, or else of the fleet."""
-    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *fleet.apps[:1])
+    """The first Application that the set made, or else that renders it, or else of the project of its template, or else of the fleet."""
+    project = text_at(raw, "spec", "template", "spec", "project")
+    peers = (app for app in fleet.apps if app.ref.project == project)
+    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *islice(peers, 1), *fleet.apps[:1])
     return candidates[0].ref if candidates else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argolint import App, Edit, Fix
+from argolint import App, Edit, Fix, ResourceId
 from argolint.edits import handover
 from argolint.values import dig, sh
 
@@ -30,16 +30,23 @@ def with_end_of_retries(app: App, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
     with Argo CD 3.6.1), unless spec.syncPolicy.retry.refresh is set.
     """
     retries = app.operation is not None and app.operation.waiting_to_retry
-    edited = bool(fixes) and fixes[0].target in ("manifest", "application", "helm-values")
-    if not retries or not edited or dig(app.spec, "syncPolicy", "retry", "refresh"):
+    if not retries or dig(app.spec, "syncPolicy", "retry", "refresh"):
         return fixes
-    after = Fix(
-        "After the edit end the retries, which still apply what was there before",
-        "live",
-        f"Application {app.ref}",
-        Edit("command", sync_again_command(app)),
-    )
-    return (*fixes, after)
+    return _with_end(app, fixes, "After the edit end the retries, which still apply what was there before")
+
+
+def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes of an object, and the step after an edit where the running operation waits for it: it stays at the revision with which it began."""
+    if not app.is_awaiting(awaited):
+        return fixes
+    return _with_end(app, fixes, "After the edit end the running sync, which takes no newer revision")
+
+
+def _with_end(app: App, fixes: tuple[Fix, ...], title: str) -> tuple[Fix, ...]:
+    """Ends the operation after the first fix, if that is an edit."""
+    if not fixes or fixes[0].target not in ("manifest", "application", "helm-values"):
+        return fixes
+    return (*fixes, Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))))
 
 
 def whole_sync_command(app: App) -> str:

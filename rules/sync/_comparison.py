@@ -246,7 +246,7 @@ def _facts(
         **_repository_facts(source, entry, message),
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
-        **_file_facts(read),
+        **_file_facts(read, message),
         "base": base,
         "pointer": pointer,
         "group": read["group"] or read["api"].partition("/")[0],
@@ -347,7 +347,11 @@ def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping
     }
 
 
-def _file_facts(read: Mapping[str, str]) -> Mapping[str, Json]:
+_BARE = regex(r"Object 'Kind' is missing in '(?!.{0,8000}\"(?:apiVersion|spec)\")")
+"""Said of an object that has nothing of a manifest, such as a dashboard or values."""
+
+
+def _file_facts(read: Mapping[str, str], message: str) -> Mapping[str, Json]:
     """Of the file that the message names."""
     place = read["file"] or read["directory"]
     return {
@@ -355,6 +359,8 @@ def _file_facts(read: Mapping[str, str]) -> Mapping[str, Json]:
         "at_path": f" at {read['path']}" if read["path"] else "",
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
+        "nameless": not read["file"] and not _BARE.search(message),
+        "bare": not read["file"] and bool(_BARE.search(message)),
         "file_or_files": place or "files that are no manifests",
         "lacks_kind": read["file"] if _may_be_manifest(read["file"]) else "",
         "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
