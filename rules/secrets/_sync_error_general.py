@@ -19,7 +19,7 @@ from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
 from ._sync_error_generators import has_generator_run
 from ._sync_error_pointers import failed_key
-from ._sync_error_secret import is_encoding, secret_id
+from ._sync_error_secret import is_encoding, secret_id, written_once_fix
 from ._sync_error_texts import Diagnosis
 
 _TYPE_KEPT = regex(r"\btype: Invalid value: [^,]{0,200}: field is immutable")
@@ -48,7 +48,8 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         advised += advice(__package__, "immutable-type", {**known, **own})
     if found.cause != "immutable":
         return advised
-    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in advised[:1]) + advised[1:]
+    once = (written_once_fix(resource),) if es.keeps_first_value(resource.live) else ()
+    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in advised[:1]) + once + advised[1:]
 
 
 def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Mapping[str, object]:

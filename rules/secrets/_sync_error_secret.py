@@ -26,8 +26,6 @@ def secret_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
             braces_fix(lost, f"ExternalSecret {resource.namespace}/{resource.name}")
             for lost in lost_groups(resource.live)
         )
-    elif found.cause == "immutable" and es.keeps_first_value(resource.live):
-        yield _immutable_fix(resource)
     elif found.topic in ("admission-docker", "admission-docker-base64"):
         yield from _encoding_fixes(resource, found.detail["item"])
 
@@ -37,8 +35,11 @@ def secret_id(resource: Resource) -> ResourceId:
     return ResourceId("", "Secret", resource.namespace, es.target_name(resource.any), "v1", resource.id.cluster)
 
 
-def _immutable_fix(resource: Resource) -> Fix:
-    """The fix for an immutable Secret: each later refresh fails, and a deleted one fails again (issue 3604)."""
+def written_once_fix(resource: Resource) -> Fix:
+    """The fix for an immutable Secret, after its deletion: each later change fails again (issue 3604).
+
+    Alone it mends nothing: the operator looks no more at what it has created once, and its condition stays as it is (tried with v0.16.2).
+    """
     if str(dig(resource.live, "apiVersion")).endswith("/v1"):
         title, path, value = (
             "Write the immutable Secret once: refreshPolicy CreatedOnce",
@@ -48,7 +49,11 @@ def _immutable_fix(resource: Resource) -> Fix:
     else:
         title, path, value = 'Write the immutable Secret once: refreshInterval "0"', "/spec/refreshInterval", "0"
     return field_fix(
-        resource, title, path, value, caveat="a new value then takes a new Secret: delete it and the ExternalSecret"
+        resource,
+        title,
+        path,
+        value,
+        caveat="Ready stays False until the Secret is deleted; a new value then takes a new Secret and ExternalSecret",
     )
 
 

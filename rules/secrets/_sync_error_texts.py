@@ -25,6 +25,8 @@ _UUID = regex(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|(?<![\w!/-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/])"
 )
 _COMBINED = regex(r"^\(combined from similar events\): ")  # the API client joins Events that differ only in their text
+_QUOTED_ERROR = regex(r'"serviceaccounts \\"(?P<account>[\w.-]{1,253})\\" not found"')
+"""An error that the provider kubernetes quotes behind "token:", as if it were one (providers/v1/kubernetes/auth.go)."""
 _INLINE = regex(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
 _STAGES = ("provider", "update")
 _FORMER = timedelta(minutes=1)
@@ -59,8 +61,12 @@ class Diagnosis:
 
 def cleaned_text(text: str) -> str:
     """An error text on one line, without control characters, request ids and credentials of URLs."""
-    deciding = _COMBINED.sub("", _UUID.sub("", text))
+    deciding = _QUOTED_ERROR.sub(_unquoted_error, _COMBINED.sub("", _UUID.sub("", text)))
     return " ".join(plain(without_secrets(deciding)).split())
+
+
+def _unquoted_error(found: re.Match[str]) -> str:
+    return f'serviceaccounts "{found["account"]}" not found'
 
 
 def names_key(deciding: str, written: str) -> bool:

@@ -328,9 +328,10 @@ def _keys_missing_in_events(app: App, resource: Resource) -> dict[str, str]:
         for index in range(len(items(resource.live, "spec", field)))
     }
     found: dict[str, str] = {}
+    slack = min(SETTLED, es.refresh_interval(resource.live) / 2)  # an Event of the refresh before does not count
     for event in app.events(resource.id, resource.uid) or ():
         lost = LOST.search(event.message)
-        recent = last is None or event.last is None or event.last >= last - SETTLED
+        recent = last is None or event.last is None or event.last >= last - slack
         if lost and recent and lost["key"] in places:
             found.setdefault(lost["key"], places[lost["key"]])
     return found

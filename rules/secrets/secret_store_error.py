@@ -282,8 +282,9 @@ def _fixes(
     app: App, fleet: Fleet, store: stores.Store, found: Diagnosis | None, topic: str, text: str
 ) -> tuple[Fix, ...]:
     detail = dict(found.detail) if found is not None else {}
-    if missing := MISSING.findall(text):
-        detail.setdefault("secret", missing[0])
+    if missing := MISSING.search(text):
+        of_account = missing[0].lower().startswith("serviceaccount")
+        detail.setdefault("account" if of_account else "secret", missing[1])
     namespace = store.namespace
     then = "# then force a sync of its ExternalSecrets: they do not watch the store, and try again within 7 min by themselves (17 min before v0.14)"
     known = facts(app, fleet, store, namespace or "<namespace>", store.ref.name, text, detail, then)
