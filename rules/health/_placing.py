@@ -98,6 +98,21 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards(refused=refused, unknown=unknown, live={resource.key: resource.live})
 
 
+def has_room_now(app: App, resource: Resource, trouble: Trouble) -> bool:
+    """Whether the quota that refused a pod has room for it by now: the controller of the pods tries again, less and less often."""
+    refused = _QUOTA.search(trouble.text) if trouble.cause == "quota" else None
+    quota = app.find("", "ResourceQuota", resource.namespace, refused[1]) if refused else None
+    if refused is None or quota is None:
+        return False
+    for part in refused[2].split(","):
+        held, _, text = part.partition("=")
+        most, used = (countable(dig(quota.live, "status", side, held)) for side in ("hard", "used"))
+        asked = countable(text)
+        if most is None or used is None or asked is None or used + asked > most:
+            return False
+    return True
+
+
 def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, str]) -> Iterator[Fix]:
     quota = app.resource(ResourceKey(app.cluster, "", "ResourceQuota", resource.namespace, name))
     used = {held: _pod_usage(held, resource.live) for held in requested}

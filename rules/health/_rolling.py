@@ -29,10 +29,8 @@ def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
     if resource.kind != "Deployment" or dig(spec, "strategy", "type") == "Recreate" or not _competes(resource, trouble):
         return False
     earlier = number_at(status, "replicas") - number_at(status, "updatedReplicas")
-    least = number_at(spec, "replicas") - _share(
-        dig(spec, "strategy", "rollingUpdate", "maxUnavailable"), number_at(spec, "replicas")
-    )
-    return earlier > 0 and number_at(status, "availableReplicas") <= least
+    most_away = _share(dig(spec, "strategy", "rollingUpdate", "maxUnavailable"), number_at(spec, "replicas"))
+    return earlier > 0 and most_away == 0
 
 
 def _share(value: Json, of: int) -> int:

@@ -1,7 +1,7 @@
 """A PodDisruptionBudget that allows no disruption
 
 What it finds: a budget that never permits an eviction, even if all pods are ready: it demands as many pods as there are, or `maxUnavailable` is
-0. Also a budget that a sync brings or changes, or whose workloads get another number of pods.
+0. Also two budgets that select the same pods, of which the API server evicts none, and a budget that a sync brings or changes, or whose workloads get another number of pods.
 
 Why it hurts: nodes cannot be drained. Cluster upgrades, node rotation and autoscalers hang at that pod, or remove it by force.
 
@@ -29,6 +29,7 @@ from argolint import (
     Rank,
     Related,
     Resource,
+    ResourceId,
     Rule,
     Symptom,
     Want,
@@ -67,6 +68,29 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             expected, demanded = number_at(status, "expectedPods"), number_at(status, "desiredHealthy")
             if expected > 0 and demanded >= expected and not status.get("disruptionsAllowed"):
                 yield _finding(app, budget, expected, demanded)
+
+    yield from _overlaps(app)
+
+
+def _overlaps(app: App) -> Iterator[Finding]:
+    """Two budgets for the pods of one workload: the API server evicts no pod that has more than one (pkg/registry/core/pod/storage/eviction.go; 1.36.3, tried)."""
+    first: dict[ResourceId, Resource] = {}
+    for one in selecting_objects(app):
+        budget = one.resource
+        if (budget.group, budget.kind) != ("policy", "PodDisruptionBudget") or budget.requires_pruning:
+            continue
+        workload = next((m for m in selected_members(app, one) if first.setdefault(m.id, budget) is not budget), None)
+        if workload is None:
+            continue
+        other = first[workload.id]
+        text = f"take {budget.id} or {other.id} out of Git, or narrow the selector of one of them"
+        yield Finding(
+            message=f"{other.id} and {budget.id} both select the pods of {workload.id}, and no pod with two budgets can be evicted.",
+            at=Location(app.ref, budget.id, "/spec/selector"),
+            confidence="likely",
+            related=(Related(app.ref, other.id, "/spec/selector", "other"),),
+            fixes=(Fix("Keep one budget for these pods", "manifest", str(budget.id), Edit("text", text)),),
+        )
 
 
 def _budgets(app: App) -> Iterator[Selecting]:

@@ -160,6 +160,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         ),
         follows=tuple(_follows(app, fleet, resource, trouble)),
     )
+    if _placing.has_room_now(app, resource, trouble):
+        return replace(
+            finding,
+            message=f"{subject} were refused by a quota that has room by now; the controller tries again.",
+            severity="warning",
+            confidence="likely",
+            fixes=advice(__package__, "quota-has-room", {"object": str(resource.id), "namespace": resource.namespace}),
+            follows=(),
+        )
     if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not held:
         return _port_taken(finding, resource, *holds)
     if _rolling.stays_behind(resource, trouble):
