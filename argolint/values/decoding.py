@@ -85,8 +85,8 @@ def object_value(text: Text) -> Json:
 def _may_be_deeper(text: Text, levels: int = MAX_DEPTH) -> bool:
     """A cheap test: each level of the deepest value opens before it and closes after it.
 
-    So the first half of the text opens enough brackets, or the second half closes enough. All but the innermost are not empty. A text between
-    brackets leaves its quotes here, so that only an empty pair has nothing in between, or one of numbers.
+    So the first half of the text opens enough brackets, or the second half closes enough. All but the innermost are not empty. Quotes
+    are kept, so that brackets with a text in between are no empty pair.
     """
     marks = (text if isinstance(text, bytes) else text.encode()).translate(None, _UNMARKED)
     half = len(marks) // 2
