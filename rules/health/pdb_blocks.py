@@ -34,7 +34,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, manifest_yaml
+from argolint.edits import manifest_patch, manifest_text, manifest_yaml
 from argolint.values import dig, integer, mapping, number_at
 
 from ..shared.labels import label_selector
@@ -89,7 +89,7 @@ def _overlaps(app: App) -> Iterator[Finding]:
             at=Location(app.ref, budget.id, "/spec/selector"),
             confidence="likely",
             related=(Related(app.ref, other.id, "/spec/selector", "other"),),
-            fixes=(Fix("Keep one budget for these pods", "manifest", str(budget.id), Edit("text", text)),),
+            fixes=(manifest_text(budget.id, "Keep one budget for these pods", text),),
         )
 
 
