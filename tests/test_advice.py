@@ -216,7 +216,8 @@ def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     given = {"object", "pointer", "detail", "others", "operations", "labels", "text"}
     assert _missing(needed, given) == {}
     assert set(needed) == {
-        f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid", "text", "remove", "known")
+        f"field/{topic}"
+        for topic in (*fields._TOPICS.values(), "selector", "invalid", "text", "number", "remove", "known")
     }
 
 

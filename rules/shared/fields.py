@@ -54,6 +54,8 @@ def _plain_edit(manifest: Object | None, error: FieldError) -> tuple[str, list[J
         return "remove", [*removals(manifest, [at])]
     if only := _ONE_VALUE.fullmatch(error.detail):
         return "known", [{"op": "replace", "path": at, "value": int(only[1])}]
+    if "must be of type integer" in error.detail and isinstance(value, str) and _WHOLE.fullmatch(value):
+        return "number", [{"op": "replace", "path": at, "value": int(value)}]
     known = {one.lower(): one for one in _KNOWN_VALUES.findall(error.detail.partition("supported values: ")[2])}
     near = get_close_matches(str(value).lower(), known, 1, 0.75) if isinstance(value, str) else []
     return ("known", [{"op": "replace", "path": at, "value": known[near[0]]}]) if near else ("", [])
@@ -82,6 +84,7 @@ _SET_TWICE = regex(
 _SET_WRONGLY = regex(
     r"may not be (?:used|specified|set)\b|may only be used when|\w{1,60} (?:in \w{1,60} )?is not Supported"
 )
+_WHOLE = regex(r"[0-9]{1,9}")
 _ONE_VALUE = regex(r"must be ([0-9]{1,9})")
 _KNOWN_VALUES = regex(r'"([^"]{1,100})"')
 
