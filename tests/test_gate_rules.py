@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from argolint.application.fleet import IN_CLUSTER
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
 from argolint.gate.change import GatedChange
+from argolint.gate.deletes import deletion_sentences
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
+from argolint.sources.git import Git
 
 from .gitops import REPO, REVISION, GitServer, Manifest, commit, git
 
@@ -296,11 +298,17 @@ class Case:
     more: Mapping[str, Manifest] = field(default_factory=dict)
 
 
-def verdict_on(server: GitServer) -> Verdict:
-    return judge([Source("", server)], GatedChange(REPO, "feature"), PLAN)[0]
+def verdict_on(server: GitServer, clone: Git | None = None) -> Verdict:
+    return judge([Source("", server)], GatedChange(REPO, "feature", git=clone), PLAN)[0]
 
 
-def run(case: Case, folder: Path) -> Verdict:
+def path_in(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir()
+    return made
+
+
+def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
     def text(documents: list[Manifest] | None) -> str | None:
         return None if documents is None else "---\n".join(json.dumps(d) + "\n" for d in documents)
 
@@ -314,7 +322,7 @@ def run(case: Case, folder: Path) -> Verdict:
     server = GitServer(folder, case.live, case.more, cluster)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
-    return verdict_on(server)
+    return verdict_on(server, Git(folder) if with_clone else None)
 
 
 CLAIM = made(
@@ -1001,6 +1009,17 @@ def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Pa
     assert refused == {"admin", "apps", "cart", "web"}
 
 
+def test_no_automated_sync_deletes_all_of_an_application(tmp_path: Path) -> None:
+    """Argo CD refuses that unless the Application allows it."""
+    head: dict[str, list[Manifest] | None] = {"docs/config.yaml": None, "docs/README": []}
+    change = Case(head, base={"docs/config.yaml": [config("docs")]})
+    allowing = {"docs": {"spec": {"syncPolicy": {"automated": {"prune": True, "allowEmpty": True}}}}}
+    verdicts = [run(replace(change, more=more), path_in(tmp_path, name)) for name, more in (("a", {}), ("b", allowing))]
+    assert [[(f.rule, f.at.app.name) for f in verdict.new] for verdict in verdicts] == [[("sync-failed", "docs")], []]
+    gone = "1 object of argocd/docs is deleted, by the next automated sync: 1 ConfigMap."
+    assert [deletion_sentences(v.apps, v.fleets) for v in verdicts] == [(), (gone,)]
+
+
 def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> None:
     wrong = cart_application(syncPolicy={"automatd": {}, "syncOptions": {"CreateNamespace": True}})
     verdict = run(Case({"apps/cart.yaml": [wrong]}, base={"apps/cart.yaml": [cart_application()]}), tmp_path)
@@ -1043,6 +1062,19 @@ def test_another_source_of_a_child_is_rendered_or_named(
     old = ("pruned-while-referenced", "")  # where the render is not known, the old source loses the file
     assert [one for one in mine if not (noted and one == old)] == told
     assert any("what it will render is not known" in line for line in verdict.unlisted) is noted
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["edited", "new"])
+def test_a_path_that_no_folder_has_after_the_merge_is_told_where_a_clone_shows_it(is_new: bool, tmp_path: Path) -> None:
+    base = {"apps/cart.yaml": [cart_application()]}
+    for path, told in (("crat", True), ("fresh", False), ("cart", False)):
+        edited = of_cart(path=path)
+        name = "more" if is_new else "cart"
+        edited = {**edited, "metadata": {**edited["metadata"], "name": name}}
+        head = {f"apps/{name}.yaml": [edited], "fresh/config.yaml": [config("cart")]}
+        verdict = run(Case(head, base=base), path_in(tmp_path, path.replace("/", "-")), with_clone=True)
+        mine = [f.message for f in verdict.new if f.at.app.name == name and f.rule == "comparison-error"]
+        assert [f"{path}: app path does not exist" in message for message in mine] == [True] * told
 
 
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
 def object_refusal(app: App, fleet: Fleet, id_: ResourceId) -> str:
     """Why the project refuses the object to each sync, which then applies nothing; empty if it permits it, or if that is not known.
 
-    A custom kind that nobody has yet may be in a namespace or not: it is refused if it would be both ways.
+    A custom kind without live objects may be in a namespace or not: it is refused if it would be both ways.
     """
     name = text_at(app.spec, "project") or "default"
     project = fleet.projects.get(name)

@@ -12,7 +12,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.model import Object, ResourceId
-from argolint.values import annotations_of, comma_list, items
+from argolint.values import annotations_of, comma_list, dig, items
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
 
@@ -31,6 +31,16 @@ def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
     """
     value = _option("Prune", app, live, fleet)
     return value if value == "false" or (value == "confirm" and fleet.at_least(2, 14)) else ""
+
+
+def refuses_to_empty(app: App) -> bool:
+    """Whether automated sync prunes nothing, because nothing of the application is left in its manifests.
+
+    controller/appcontroller.go (autoSync), unless `allowEmpty`.
+    """
+    own = [r for r in app.resources if r.status and not r.hook]
+    is_wary = app.automated and app.prune and not dig(app.spec, "syncPolicy", "automated", "allowEmpty")
+    return is_wary and bool(own) and all(r.requires_pruning for r in own)
 
 
 def outlives(app: App, live: Object, fleet: Fleet) -> bool:

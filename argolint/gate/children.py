@@ -13,8 +13,8 @@ from argolint.engine.plan import Plan
 from argolint.gate.change import GatedChange, ManifestPair
 from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
-from argolint.gate.generated import GeneratedChange, Trees, generated_change
-from argolint.gate.head import head_app, respecified
+from argolint.gate.generated import GeneratedChange, Tree, Trees, generated_change
+from argolint.gate.head import failed_app, head_app, respecified
 from argolint.gate.refused import refused_app
 from argolint.gate.renders import render_elsewhere
 from argolint.gate.touched import Touched, touched_application
@@ -22,7 +22,7 @@ from argolint.gate.written import Edits, merged, ref_of, without_blanks
 from argolint.model import Object
 from argolint.server.transport import Transport
 from argolint.sources.rendered import Rendered, rendered, tracked
-from argolint.values import dig, mapping
+from argolint.values import dig, mapping, text_at
 
 
 def with_children(
@@ -37,8 +37,9 @@ def with_children(
     """The judged applications, plus those whose manifests change because a parent renders them differently at head, a changed file contains
     them, or ApplicationSets of either generate them.
 
-    `read`: the content that Git generators read.
+    `read`: the content that Git generators read, and the folders that an Application may name.
     """
+    tree = read.after if read is not None else None
     edited = dict(edits.edited)
     new = list(edits.new)
     coming = change.projects | {
@@ -68,10 +69,11 @@ def with_children(
     for number, (ref, (before, after)) in enumerate(edited.items()):
         prepared = None if change.by_files else change.given(ref)
         renders = not change.by_files and number < _MOST_RENDERED
-        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders)
+        lacks = _lacking_path(after, tree) if prepared is None else ""
+        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks)
         by_ref[ref] = _edited_child(by_ref.get(ref), edit, fleet, t, plan, coming)
     for manifest in new:
-        child = _new_child(manifest, fleet, change, coming)
+        child = _new_child(manifest, fleet, change, coming, _lacking_path(manifest, tree))
         by_ref[child.ref] = child
     for ref, of in sets.gone.items():
         by_ref[ref] = replace(_removed_child(fleet.by_ref[ref], fleet, t, plan), by=of)
@@ -95,7 +97,7 @@ _MOST_RENDERED = 50
 class _Edit:
     """An Application that the change edits: as it is listed, its manifest before and after, and head's manifests, if they are given.
 
-    `renders`: whether the server may be asked for head's.
+    `renders`: whether the server may be asked for head's. `lacks`: see `_lacking_path`.
     """
 
     listed: App
@@ -103,6 +105,7 @@ class _Edit:
     after: Object
     prepared: Sequence[Object] | None
     renders: bool
+    lacks: str
 
 
 def _edited_child(
@@ -127,12 +130,31 @@ def _edited_child(
         made = render_elsewhere(t, listed, revisions, edit.prepared, fleet) if revisions or edit.prepared else None
         if made is not None:
             found = touched_application(t, made, fleet, plan)
+        elif edit.lacks and found.after is not None:
+            found = replace(found, what="failed", after=failed_app(found.after, edit.lacks))
         else:
             unjudged = "Its source or destination changes: what it will render is not known before the merge."
     notes = (*found.notes, unjudged) if unjudged else found.notes
     assert found.after is not None
     ahead = refused_app(respecified(found.after, spec, metadata, fleet), listed.spec, fleet, coming)
     return replace(found, after=ahead, notes=notes, unjudged=unjudged, respecified=True)
+
+
+def _lacking_path(manifest: Object, tree: Tree | None) -> str:
+    """What Argo CD says of a source in the repository of the change whose path is no folder there after the merge; else empty.
+
+    A path through a link or a submodule is not judged (util/app/path, Path).
+    """
+    if tree is None:
+        return ""
+    for source in sources_of(mapping(manifest, "spec")):
+        url, revision, path = (text_at(source, key) for key in ("repoURL", "targetRevision", "path"))
+        parts = path.strip("/").split("/")
+        ways = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        is_plain = not source.get("chart") and all(part not in ("", ".", "..") for part in parts)
+        if is_plain and tree.reads(url, revision) and not ways & tree.entries.keys() and ways - tree.folders:
+            return f"{path}: app path does not exist"
+    return ""
 
 
 def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:
@@ -154,7 +176,7 @@ def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:
 _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
 
 
-def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str]) -> Touched:
+def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str], lacks: str) -> Touched:
     """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it."""
     raw = {
         **manifest,
@@ -170,6 +192,8 @@ def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: froz
     )
     manifests = change.given(app.ref)
     app = refused_app(app, None, fleet, coming)
+    if manifests is None and lacks:
+        return Touched("added", None, failed_app(app, lacks), respecified=True)
     if manifests is None:
         remark = "It is new: what it renders is not known before the merge."
         return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
@@ -185,6 +209,6 @@ def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touch
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))
     gone = Delta(removed={r.key: r.desired for r in deleted if r.desired is not None})
-    pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True}}}
+    pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True, "allowEmpty": True}}}
     after = head_app(app.with_raw({**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
     return Touched("removed", app, after, gone, ("Its objects are deleted with it.",))

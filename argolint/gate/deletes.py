@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.application.fleet import Fleet
-from argolint.edits.pruning import cascades
+from argolint.edits.pruning import cascades, refuses_to_empty
 from argolint.forecast.deletion import deletion_by_prune, deletion_of_apps
 from argolint.forecast.fate import DeletionForecast
 from argolint.gate.touched import Touched
@@ -49,7 +49,7 @@ def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Findin
     forecast: DeletionForecast | None = None
     if touched.what == "removed":
         forecast = deletion_of_apps([app], fleet) if cascades(app) else None
-    elif touched.delta.removed:
+    elif touched.delta.removed and not (touched.after is not None and refuses_to_empty(touched.after)):
         forecast = deletion_by_prune([app], fleet, frozenset(touched.delta.removed))
     for found in forecast.findings if forecast else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"

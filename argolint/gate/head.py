@@ -17,6 +17,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.application.shared_warnings import without_conditions
 from argolint.comparison import compare, diff
+from argolint.edits.pruning import refuses_to_empty
 from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.sources.rendered import Rendered
@@ -270,4 +271,14 @@ def _with_resources(app: App, resources: tuple[Resource, ...], head: Rendered) -
     out = any(r.status == "OutOfSync" and not _is_cured(r, app) for r in resources)
     status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
-    return app.with_raw({**raw, "status": status}, resources=resources, evidence=evidence, read=True)
+    made = app.with_raw({**raw, "status": status}, resources=resources, evidence=evidence, read=True)
+    if not refuses_to_empty(made):
+        return made
+    refused = {
+        "type": "SyncError",
+        "message": "Skipping sync attempt: auto-sync will wipe out all resources",
+        "lastTransitionTime": stamp,
+    }
+    status["conditions"] = [*status["conditions"], refused]
+    status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync"}
+    return made.with_raw({**raw, "status": status})

@@ -195,11 +195,13 @@ _LAG = timedelta(minutes=2)
 def is_applied_elsewhere(app: App, resource: Resource) -> bool:
     """Whether another Argo CD applied the object: after the last sync of this Application had ended.
 
-    The status has each sync of this Argo CD as its operation, so the last one to end is its last apply.
+    The status has each sync of this Argo CD as its operation, so the last one to end is its last apply. Into its own objects the application
+    controller writes their status, too.
     """
     operation = app.operation
     ended = operation.finished_at if operation is not None and operation.phase != "Running" else None
     if ended is None or resource.live is None:
         return False
-    applied = [w.time for w in managers(resource.live) if w.manager in _SYNCERS and not w.subresource and w.time]
+    syncers = _SYNCERS[:1] if resource.group == "argoproj.io" else _SYNCERS
+    applied = [w.time for w in managers(resource.live) if w.manager in syncers and not w.subresource and w.time]
     return bool(applied) and max(applied) > ended + _LAG
