@@ -269,7 +269,8 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @property
     def uncompared(self) -> bool:
         """Desired and live, with an empty verdict: a comparison of the application failed, and Argo CD remembers nothing else."""
-        return self.desired_known and (self.normalized_state, self.predicted_state) in (("{}", "{}"), ({}, {}))
+        there = self.desired_known and not (self.absent or _is_absent(self.desired_state))
+        return there and (self.normalized_state, self.predicted_state) in (("{}", "{}"), ({}, {}))
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
