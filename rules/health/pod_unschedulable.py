@@ -20,11 +20,12 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
+from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.values import age_text, enumerated
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values import age_text, enumerated, mapping
+from argolint.values.kubernetes import images, pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
@@ -139,12 +140,27 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tuple[Fix, ...]:
     """Exact edits if there are any, and then the other options."""
+    if _is_left_behind(resource, trouble):
+        facts = {"pod": trouble.node.id.name, "namespace": trouble.node.id.namespace}
+        return advice(__package__, "pod-unschedulable/left-behind", facts)
     exact = tuple(_placing.fixes(app, resource, trouble))
     return (
         exact
         if exact and trouble.cause == "quota"
         else (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
     )
+
+
+def _is_left_behind(resource: Resource, trouble: Trouble) -> bool:
+    """Whether a pod of a StatefulSet asks for an image that the template no longer has: no newer one comes before it is ready.
+
+    Kubernetes documents this as forced rollback; tried with 1.36.3.
+    """
+    status = mapping(resource.live, "status")
+    rolls = status.get("currentRevision") != status.get("updateRevision")
+    wanted = images(resource.live)
+    old = trouble.cause == "image" and not any(image and image in trouble.text for image in wanted)
+    return resource.kind == "StatefulSet" and resource.group == "apps" and rolls and bool(wanted) and old
 
 
 def _reason_text(trouble: Trouble, fit: str) -> str:
