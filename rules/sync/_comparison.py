@@ -347,8 +347,13 @@ def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping
     }
 
 
-_BARE = regex(r"Object 'Kind' is missing in '(?!.{0,8000}\"(?:apiVersion|spec)\")")
-"""Said of an object that has nothing of a manifest, such as a dashboard or values."""
+_NO_KIND = "Object 'Kind' is missing in '"
+
+
+def _is_bare(message: str) -> bool:
+    """Whether the message is about an object that has nothing of a manifest, such as a dashboard or values."""
+    _, said, shown = message.partition(_NO_KIND)
+    return bool(said) and '"apiVersion"' not in shown and '"spec"' not in shown
 
 
 def _file_facts(read: Mapping[str, str], message: str) -> Mapping[str, Json]:
@@ -359,8 +364,8 @@ def _file_facts(read: Mapping[str, str], message: str) -> Mapping[str, Json]:
         "at_path": f" at {read['path']}" if read["path"] else "",
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
-        "nameless": not read["file"] and not _BARE.search(message),
-        "bare": not read["file"] and bool(_BARE.search(message)),
+        "nameless": not read["file"] and not _is_bare(message),
+        "bare": not read["file"] and _is_bare(message),
         "file_or_files": place or "files that are no manifests",
         "lacks_kind": read["file"] if _may_be_manifest(read["file"]) else "",
         "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
