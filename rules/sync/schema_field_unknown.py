@@ -6,7 +6,7 @@ kinds under the structured merge, that of the cluster for the API server, that o
 that each sync sends and the API server does not keep, and one of a workload that no release of Kubernetes has there. Also a misspelt field of a
 built-in kind that a sync will bring, such as `resourcez` of a container.
 
-Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied. Under client-side apply the API server drops a misspelt field, and Argo CD shows no error.
+Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied. Under client-side apply the API server drops a misspelt field without an error, and the application often stays OutOfSync.
 
 How to fix: correct or remove the field in Git. If Argo CD is older than the cluster, upgrade it or compare server-side. If Git brings the CRD
 that declares the field, apply that first.
@@ -277,7 +277,7 @@ def _has_all_fields(app: App, fleet: Fleet, resource: Resource) -> bool:
 def _slip_finding(app: App, fleet: Fleet, resource: Resource, slip: Slip) -> Finding:
     """A finding for a slip that a sync will bring: an apply by the server is refused; any other one, and a replace, asks for no strict validation (argo-cd#16817)."""
     fails = syncs_server_side(app.raw, resource.desired) and not is_sent_whole(app, resource.desired)
-    outcome = f"the next {failing_step(app, fleet, resource)} fails" if fails else "each sync drops it silently"
+    outcome = f"the next {failing_step(app, fleet, resource)} fails" if fails else "each sync drops it without an error"
     misplaced = None if slip.meant else misplaced_field(resource.desired, slip.pointer)
     guess = misplaced.guess if misplaced and misplaced.right_pointer else ""
     evidence = (
