@@ -78,7 +78,7 @@ def object_refusal(app: App, fleet: Fleet, id_: ResourceId) -> str:
     is_known = not is_custom(id_.group) or bool(fleet.of_kind(app.cluster, id_.group, id_.kind))
     scopes = (bool(id_.namespace),) if is_known else (True, False)
     synced = [row for other in fleet.derive(_by_project).get(name, ()) for row in other.rows if row.status == "Synced"]
-    permitted = any(_permits_kind(project, id_, namespaced=one) for one in scopes)
+    permitted = any(permits_kind(project, id_, namespaced=one) for one in scopes)
     if not permitted and not any((row.group, row.kind) == (id_.group, id_.kind) for row in synced):
         return f"resource {id_.group}:{id_.kind} is not permitted in project {name}"
     there = {**app.spec, "destination": {**mapping(app.spec, "destination"), "namespace": id_.namespace}}
@@ -88,8 +88,8 @@ def object_refusal(app: App, fleet: Fleet, id_: ResourceId) -> str:
     return ""
 
 
-def _permits_kind(project: Object, id_: ResourceId, *, namespaced: bool) -> bool:
-    """IsGroupKindNamePermitted: a missing list permits all kinds with a namespace, and none without."""
+def permits_kind(project: Object, id_: ResourceId, *, namespaced: bool) -> bool:
+    """Whether the project permits the kind (IsGroupKindNamePermitted): a missing list permits all kinds with a namespace, and none without."""
     scope = "namespace" if namespaced else "cluster"
     denied, allowed = (maps(project, "spec", f"{scope}Resource{sort}") for sort in ("Blacklist", "Whitelist"))
     is_open = namespaced and dig(project, "spec", "namespaceResourceWhitelist") is None

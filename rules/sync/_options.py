@@ -10,6 +10,8 @@ from argolint.edits import annotate, annotation_option
 from argolint.values import annotations_of, comma_list, sh, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 
+from ..shared.triage import worth_reading
+
 
 def sync_option_operations(desired: Object | None, *options: str) -> list[Json]:
     """Operations that add sync options to the annotation of one manifest; none if it has them all."""
@@ -69,7 +71,8 @@ def is_sent_whole(app: App, desired: Object | None) -> bool:
 
 def may_be_forgotten(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the API server compares, as a rule's `reads`: a list that says Synced may hide a refused dry run then."""
-    return "ServerSideApply=true" in app.sync_options or "ServerSideDiff=true" in app.compare_options
+    asked = "ServerSideApply=true" in app.sync_options or "ServerSideDiff=true" in app.compare_options
+    return asked and worth_reading(app, fleet)
 
 
 def failing_step(app: App, fleet: Fleet, resource: Resource) -> str:

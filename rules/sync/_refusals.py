@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 
-from argolint import App, Fix, Json, Object, Resource
+from argolint import App, Fix, Json, Object, Resource, ResourceId
+from argolint.application.permissions import permits_kind
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, maps, sh, text_at
+from argolint.values import annotations_of, dig, enumerated, maps, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
@@ -29,7 +29,8 @@ from ._webhooks import own_webhook_workload, webhook_service
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: Object | None = None) -> tuple[Fix, ...]:
     """The fixes of one refused object, root cause first; for a validation error, those of the field. `project` is that of the application, if it is known."""
     topic, facts = _topic(app, failed, empties=empties)
-    if topic == "no-namespace" and project is not None and not _may_make_namespaces(project):
+    namespace = ResourceId("", "Namespace", "", app.destination_namespace)
+    if topic == "no-namespace" and project is not None and not permits_kind(project, namespace, namespaced=False):
         topic = "namespace-refused"
     manifest = _manifest(app, failed)
     if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
@@ -46,18 +47,6 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
-
-
-def _may_make_namespaces(project: Object) -> bool:
-    """Whether its applications may have the kind Namespace; a cluster-wide kind must be permitted (app_project_types.go, IsGroupKindNamePermitted)."""
-
-    def names_it(field: str) -> bool:
-        entries = maps(project, "spec", field)
-        return any(
-            fnmatchcase("", text_at(e, "group")) and fnmatchcase("Namespace", text_at(e, "kind")) for e in entries
-        )
-
-    return names_it("clusterResourceWhitelist") and not names_it("clusterResourceBlacklist")
 
 
 _PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}

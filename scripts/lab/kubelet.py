@@ -91,7 +91,7 @@ class Kubelet:
                 for item in source.get("items", ()):
                     if item["key"] not in data:
                         self.event(pod, "FailedMount", f'MountVolume.SetUp failed for volume "{volume["name"]}" : '
-                                   f"references non-existent {kind.replace('map', 'map')} key: {item['key']}")  # fmt: skip
+                                   f"references non-existent {'secret' if kind == 'secret' else 'config'} key: {item['key']}")  # fmt: skip
                         return True
         return False
 
@@ -154,7 +154,7 @@ class Kubelet:
         if bad_first:
             states = [{**each, "state": {"waiting": {"reason": "PodInitializing"}}, "ready": False} for each in states]
             return {**base, "phase": "Pending", "initContainerStatuses": first, "containerStatuses": states,
-                    "conditions": self._conditions(False)}  # fmt: skip
+                    "conditions": self._conditions(False, initialized=False)}  # fmt: skip
         first = [{**each, "state": {"terminated": done}, "ready": True, "started": False} for each in first]
         waits = any("waiting" in each["state"] and each["restartCount"] == 0 for each in states)
         phase = "Pending" if waits else "Running"
@@ -168,13 +168,13 @@ class Kubelet:
         return {**found, "initContainerStatuses": first} if first else found
 
     @staticmethod
-    def _conditions(ready: bool, phase: str = "") -> list[dict[str, str]]:
+    def _conditions(ready: bool, phase: str = "", *, initialized: bool = True) -> list[dict[str, str]]:
         def one(kind: str, true: bool, reason: str) -> dict[str, str]:
             more = {} if true else {"reason": reason}
             return {"type": kind, "status": "True" if true else "False", "lastTransitionTime": now(), **more}
 
         reason = "PodCompleted" if phase == "Succeeded" else "ContainersNotReady"
-        return [one("PodScheduled", True, ""), one("Initialized", True, ""), one("Ready", ready, reason),
+        return [one("PodScheduled", True, ""), one("Initialized", initialized, "ContainersNotInitialized"), one("Ready", ready, reason),
                 one("ContainersReady", ready, reason)]  # fmt: skip
 
     def pods(self) -> None:
