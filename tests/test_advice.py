@@ -227,7 +227,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     said = {"what", "sort", "most", "elsewhere"}  # of the driver's message
-    lacks = {"keys", "certificate"}  # of what is missing
+    lacks = {"keys", "certificate", "near", "patch", "hashed"}  # of what is missing
     login = {
         "auth",
         "login",

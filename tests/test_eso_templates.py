@@ -61,6 +61,7 @@ def _values(text: str) -> dict[str, bytes]:
         "token": b"token",
         "KEY": b"{}",
         "a-key": b"value",
+        "absent": b'{"path": "value"}',
     }
 
 
@@ -84,7 +85,7 @@ def _printed() -> Iterator[tuple[str, str]]:
         known = yaml.safe_load(path.read_text(encoding="utf-8"))
         for text in ACTION.findall("\n".join(_texts(known))):
             if ".remoteRef" not in text and "<" not in text and ".a-key }}" not in text and text != "{{ end }}":
-                yield path.name, text.replace("$absent", "absent")
+                yield path.name, text.replace("$absent", "absent").replace("$path", "path")
 
 
 def _written() -> Iterator[tuple[str, dict[str, bytes]]]:

@@ -485,8 +485,10 @@ def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
     message = "Application referencing project lost which does not exist"
     refused = {"type": "InvalidSpecError", "message": message}
     (named, *_) = fixes("invalid-spec", {**app, "spec": {}, "status": {"conditions": [refused]}})
-    assert (named.edit.content, named.where) == ("argocd app set argocd/web --project PROJECT", place)
-    assert named.caveat == ("change the template of ApplicationSet shops instead, which puts it back")
+    patch = """kubectl -n argocd patch applications.argoproj.io web --type=merge -p '{"spec":{"project":"PROJECT"}}'"""
+    assert (named.edit.content, named.where) == (patch, place)
+    refusal = "argocd app set is refused while the old project is missing"
+    assert named.caveat == f"{refusal}; change the template of ApplicationSet shops instead, which puts it back"
 
 
 def test_values_go_where_the_application_keeps_its_own() -> None:

@@ -94,7 +94,7 @@ def _unproven(fix: Fix, reason: CannotReplay, app: App, found: AbstractSet[Effec
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     """The fix's own caveat, and one on what generates the Application that it edits."""
     sets = [str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"]
-    by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
+    by_command = any(each in command for command in (*fix.before, str(fix.edit.content)) for each in _SETS)
     in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
     if not (by_command or in_spec):
         return fix.caveat
@@ -109,7 +109,8 @@ def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     return joined(fix.caveat, advice)
 
 
-_SETS = "argocd app set "
+_SETS = ("argocd app set ", " patch applications.argoproj.io ")
+"""Commands that edit an Application in the cluster."""
 
 
 def _second_sync_note(twice: TakesTwoSyncs, app: App) -> str:

@@ -24,7 +24,7 @@ from argolint.values.quantities import countable
 
 from .messages import catalogue
 from .operations import whole_sync_command
-from .references import read_keys
+from .references import near_names, read_keys, rename_operations
 from .unmade import hook_job, policy_facts, silent_maker, vault_facts
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
@@ -222,6 +222,8 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
                 shortened if verb.startswith(_REASON_AT_END) else excerpt
             )  # long names before a refused pod, image or volume
             whole = _most_specific(texts, cause) or message or text
+            if cause == "unknown" and (ABSENT.search(whole) or NO_KEY.search(whole)):
+                cause = "reference"
             said = cut(whole)
             if _POLICY in text and _POLICY not in said:
                 said = f"{_POLICY}: {said}"
@@ -473,6 +475,14 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
             facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
             facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
             facts |= policy_facts(app, fleet, facts["missing_kind"], absent[2])
+            facts |= _near_facts(
+                app,
+                fleet,
+                id_,
+                obj,
+                absent[2],
+                {"secret": "Secret", "configmap": "ConfigMap"}.get(facts["missing_kind"], ""),
+            )
             facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
     elif keyless:
         topic = "missing-key"
@@ -506,6 +516,13 @@ def _asked_of(app: App, fleet: Fleet, obj: Object | None, kind: str, name: str) 
         "keys": enumerated(list(dict.fromkeys(read)), limit=8),
         "certificate": issued and any(fleet.of_kind(app.cluster, *each) for each in issuers),
     }
+
+
+def _near_facts(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, name: str, kind: str) -> dict[str, Json]:
+    """An object of the kind whose name is nearly the one that is missing, and the edit that names it; what Kustomize made of the name."""
+    near, hashed = near_names(app, fleet, kind, id_.namespace, name) if kind else ("", "")
+    patch = rename_operations(obj, kind, name, near) if near else []
+    return {"near": near if patch else "", "patch": patch, "hashed": hashed}
 
 
 def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:

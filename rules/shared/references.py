@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple
 
-from argolint import App, AppRef, Object, ResourceId
+from argolint import App, AppRef, Fleet, Json, Object, ResourceId
 from argolint.relations.references import namespaced, references
 from argolint.values import dig, get, items, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec, reads
+from argolint.values.patterns import regex
 
 
 @dataclass(frozen=True, order=True)
@@ -90,3 +92,25 @@ def _volume_keys(at: str, kind: str, volume: object, field: str) -> Iterator[Rea
     for index, item in enumerate(items(volume, "items")):
         if key := text_at(item, "key"):
             yield ReadKey(f"{at}/items/{index}/key", kind, text_at(volume, field), key)
+
+
+_HASHED = regex(r"-[bcdfghkmt2456789]{10}")
+"""What Kustomize puts behind the name of a generated object (api/hasher, encode)."""
+
+
+def near_names(app: App, fleet: Fleet, kind: str, namespace: str, name: str) -> tuple[str, str]:
+    """Of the ConfigMaps or Secrets in the namespace: the name that is nearly this one, and that of Kustomize for it; each empty if there is none."""
+    listed = (key for key in fleet.of_kind(app.cluster, "", kind) if key.namespace == namespace)
+    there = {key.name for key in listed if fleet.owners(key)}
+    there |= {node.id.name for node in app.nodes_of(kind, "") if node.id.namespace == namespace}
+    hashed = next((n for n in sorted(there) if n.startswith(name) and _HASHED.fullmatch(n, len(name))), "")
+    near = "" if hashed else next(iter(get_close_matches(name, sorted(there), 1, cutoff=0.85)), "")
+    return near, hashed
+
+
+def rename_operations(manifest: Object | None, kind: str, name: str, to: str) -> list[Json]:
+    """Operations that put another name into each reference to an object; none where the manifest reads the other one as well."""
+    found = [r for r in references(manifest or {}) if r.kind == kind]
+    if any(r.name == to for r in found):
+        return []
+    return [{"op": "replace", "path": r.pointer, "value": to} for r in found if r.name == name]

@@ -49,7 +49,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             *(f"the verdict on {r.id} is empty: no normalized and no predicted state" for r in empty[:_MOST]),
             *differing,
         ),
-        follows=tuple(Follows.finding("immutable-field", r.id) for r in empty),
+        follows=tuple(Follows.finding("immutable-field", r.id, mended=True) for r in empty),
         fixes=(
             Fix(
                 "Refresh hard, and read the error before the next comparison hides it",

@@ -277,7 +277,7 @@ def _has_all_fields(app: App, fleet: Fleet, resource: Resource) -> bool:
 def _slip_finding(app: App, fleet: Fleet, resource: Resource, slip: Slip) -> Finding:
     """A finding for a slip that a sync will bring: an apply by the server is refused; any other one, and a replace, asks for no strict validation (argo-cd#16817)."""
     fails = syncs_server_side(app.raw, resource.desired) and not is_sent_whole(app, resource.desired)
-    outcome = f"the next {failing_step(app, fleet, resource)} fails" if fails else "each sync drops it without an error"
+    outcome = f"the next {failing_step(app, fleet, resource)} fails" if fails else "each sync drops it"
     misplaced = None if slip.meant else misplaced_field(resource.desired, slip.pointer)
     guess = misplaced.guess if misplaced and misplaced.right_pointer else ""
     evidence = (
