@@ -19,6 +19,7 @@ from .live import steps
 
 def test_every_object_is_valid_and_carries_the_label() -> None:
     made = [
+        steps.namespace(),
         *steps.git_server("registry.example/argocd:v3"),
         steps.project(),
         *(a for of in steps.applications().values() for a in of),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -124,7 +125,20 @@ class Cluster:
             time.sleep(3)
 
     def push(self, message: str, branch: str = "main") -> None:
-        """Commit the work tree and push it to the suite's Git server, through a port-forward."""
+        """Commit the work tree and push it to where Argo CD reads it."""
+        git = ("git", "-C", str(self.folder), "-c", "user.name=live", "-c", "user.email=live@example.com")
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", message], check=True)
+        with self._repository() as url:
+            subprocess.run([*git, "push", "--quiet", "--force", url, f"HEAD:refs/heads/{branch}"], check=True)
+
+    @contextlib.contextmanager
+    def _repository(self) -> Iterator[str]:
+        """The repository as this machine reaches it: a shared folder, or the suite's Git server through a port-forward."""
+        if folder := steps.shared_folder():
+            subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", folder], check=True)
+            yield folder
+            return
         forward = subprocess.Popen(
             ["kubectl", "-n", steps.NAMESPACE, "port-forward", "service/git", f":{steps.GIT_PORT}"],
             stdout=subprocess.PIPE,
@@ -133,12 +147,7 @@ class Cluster:
         try:
             assert forward.stdout is not None
             port = forward.stdout.readline().split("127.0.0.1:")[1].split()[0]
-            git = ("git", "-C", str(self.folder), "-c", "user.name=live", "-c", "user.email=live@example.com")
-            subprocess.run([*git, "add", "-A"], check=True)
-            subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", message], check=True)
-            subprocess.run(
-                [*git, "push", "--quiet", f"git://127.0.0.1:{port}/live.git", f"HEAD:refs/heads/{branch}"], check=True
-            )
+            yield f"git://127.0.0.1:{port}/live.git"
         finally:
             forward.terminate()
             forward.wait()
@@ -162,11 +171,13 @@ def cluster(
     shutil.copytree(steps.REPOSITORY, folder)
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
     found = Cluster(folder, namespace)
-    image = found("-n", namespace, "get", "deployments", "-l", "app.kubernetes.io/component=repo-server", "-o",
-                  "jsonpath={.items[0].spec.template.spec.containers[0].image}")  # fmt: skip
     try:
-        found.apply([*steps.git_server(image), steps.project(namespace)])
-        found("-n", steps.NAMESPACE, "rollout", "status", "deployment/git", "--timeout=180s")
+        found.apply([steps.namespace(), steps.project(namespace)])
+        if not steps.shared_folder():
+            image = found("-n", namespace, "get", "deployments", "-l", "app.kubernetes.io/component=repo-server", "-o",
+                          "jsonpath={.items[0].spec.template.spec.containers[0].image}")  # fmt: skip
+            found.apply([*steps.git_server(image)])
+            found("-n", steps.NAMESPACE, "rollout", "status", "deployment/git", "--timeout=180s")
         found.push("Begin")
         yield found
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,9 +28,13 @@ def is_ours(obj: Object) -> bool:
     return bool(obj.get("metadata", {}).get("labels", {}).get(LABEL) == "true")
 
 
+def namespace() -> Object:
+    """The suite's own namespace."""
+    return labelled({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+
+
 def git_server(image: str) -> Iterator[Object]:
-    """A namespace, and a pod in it that serves /srv/git over git's own protocol, pushes included."""
-    yield labelled({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    """A pod that serves /srv/git over git's own protocol, pushes included."""
     script = (
         "git init --quiet --bare --initial-branch=main /srv/git/live.git && "
         f"exec git daemon --reuseaddr --base-path=/srv/git --export-all --enable=receive-pack --port={GIT_PORT}"
@@ -68,9 +73,14 @@ def git_server(image: str) -> Iterator[Object]:
     )
 
 
+def shared_folder() -> str:
+    """A folder for the repository that this machine shares with Argo CD's repo-server; empty without one."""
+    return os.environ.get("ARGOLINT_LIVE_FOLDER", "")
+
+
 def repo_url() -> str:
     """The repository as Argo CD reaches it."""
-    return f"git://git.{NAMESPACE}.svc:{GIT_PORT}/live.git"
+    return f"file://{shared_folder()}" if shared_folder() else f"git://git.{NAMESPACE}.svc:{GIT_PORT}/live.git"
 
 
 def project(namespace: str = "argocd") -> Object:
