@@ -79,6 +79,10 @@ def outdated(app: App) -> bool:
     status.reconciledAt is the second at which the comparison began; the end of a sync asks for the next one at once, but a busy controller is
     minutes behind (controller/appcontroller.go, processAppRefreshQueueItem and processRequestedAppOperation).
     """
+    return app.derive(_outdated)
+
+
+def _outdated(app: App) -> bool:
     compared = parse_time(app.status.get("reconciledAt"))
     ended = app.operation.finished_at if app.operation is not None and app.operation.phase == "Succeeded" else None
     return compared is not None and ended is not None and compared < ended

@@ -226,7 +226,7 @@ def live_removal_fix(resource: Resource, places: Sequence[str], title: str, cave
     return live_patch(resource.id, title, removals(resource.live or {}, places), caveat)
 
 
-def sync_fix(app: App, resource: Resource, title: str, caveat: str = "") -> Fix:
+def sync_fix(app: App, resource: Resource, title: str) -> Fix:
     """The command that syncs this object alone."""
     command = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
-    return live_command(resource.id, title, command, caveat)
+    return live_command(resource.id, title, command, "undoes the edit")

@@ -84,7 +84,7 @@ def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
                 f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields",
                 "managedFields name the client and the time, where the cluster records them",
             ),
-            sync_fix(app, resource, "Or sync the object to Git's value", "undoes the edit"),
+            sync_fix(app, resource, "Or sync the object to Git's value"),
         ),
     )
 
@@ -115,7 +115,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             if failed
             else _whole_fix(app, resource)
             if kept
-            else sync_fix(app, resource, "Or sync the object to Git's value", "undoes the edit"),
+            else sync_fix(app, resource, "Or sync the object to Git's value"),
         ),
     )
 

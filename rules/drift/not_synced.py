@@ -42,8 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     step = _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
-    unfinished = app.operation is not None and app.operation.phase != "Succeeded"
-    unfinished = unfinished or _is_queued(app)
+    unfinished = _is_queued(app) or (app.operation is not None and app.operation.phase != "Succeeded")
     if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
         yield from _finding(app, missing, "is not created yet", step)

@@ -158,9 +158,7 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes, label_key))
         if replacer
         else (
-            sync_fix(app, resource, "Sync the object to Git's value", "undoes the edit")
-            if resource.group == ARGOCD
-            else None,
+            sync_fix(app, resource, "Sync the object to Git's value") if resource.group == ARGOCD else None,
             drop_fix(app, resource, changes, "Leave out of Git what does not stay"),
             narrowest_ignore(app, resource, pointers(changes)),
         )

@@ -17,7 +17,7 @@ from ..shared.pods import Trouble
 
 _KINDS = (("apps", "DaemonSet"),)
 _MOST = 30
-_PORTS = regex(r"didn't have free ports")
+NO_PORT = regex(r"didn't have free ports")
 
 
 def host_ports(obj: Object | None) -> frozenset[tuple[str, int]]:
@@ -37,7 +37,7 @@ def holder_wants(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
 
 def holder(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tuple[AppRef, Resource, int] | None:
     """The DaemonSet that has a port of these pods, and the port."""
-    wanted = host_ports(resource.live) if _PORTS.search(trouble.text) else frozenset()
+    wanted = host_ports(resource.live) if NO_PORT.search(trouble.text) else frozenset()
     known = [(app.ref, other) for other in app.of_kind("DaemonSet", "apps") if other.id != resource.id]
     for owner, other in (*known, *peers(app, fleet, "DaemonSet")) if wanted else ():
         if shared := wanted & host_ports(other.live):

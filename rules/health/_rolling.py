@@ -16,11 +16,11 @@ from argolint.values.patterns import regex
 
 from ..shared.labels import label_selector, labels_at
 from ..shared.pods import Trouble
+from ._host_ports import NO_PORT
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _QUOTA = regex(r"exceeded quota: ")
 _APART = regex(r"didn't (?:match|satisfy)[^,]{0,40} anti-affinity")
-_PORTS = regex(r"didn't have free ports")
 
 
 def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
@@ -46,7 +46,7 @@ def _competes(resource: Resource, trouble: Trouble) -> bool:
     at, spec = pod_spec(resource.live)
     if trouble.cause == "quota":
         return _QUOTA.search(trouble.text) is not None
-    if _PORTS.search(trouble.text):
+    if NO_PORT.search(trouble.text):
         return any(port.get("hostPort") for _, c in containers(resource.live) for port in maps(c, "ports"))
     if not _APART.search(trouble.text):
         return False
