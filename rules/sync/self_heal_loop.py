@@ -44,7 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied
+from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied, outdated
 from argolint.comparison import differences, writers
 from argolint.edits import (
     RESPECT,
@@ -128,15 +128,18 @@ def _heals_in_events(app: App) -> int:
 
 
 def _healed_objects(app: App) -> tuple[Resource, ...]:
-    """The objects of the last partial sync; an object in the destination's namespace has no namespace there."""
+    """The objects of the last partial sync. One without a namespace there is in the destination's, which may have been another at that time."""
+    operation = app.operation
     named = {
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
-        for r in maps(app.operation.raw if app.operation else None, "operation", "sync", "resources")
+        for r in maps(operation.raw if operation else None, "operation", "sync", "resources")
     }
-    found = [
-        r for r in app.resources if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named
-    ]
-    return tuple(r for r in found if not r.hook)
+    return tuple(
+        r
+        for r in app.resources
+        if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named and not r.hook
+        if operation is not None and (not operation.results or operation.results_of(r.id))
+    )
 
 
 def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:
@@ -147,7 +150,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding; None if no difference is visible any more: the last heal may have been the final one."""
     rivals = _rivals(app, fleet, resource)
     pointer, desired, live, writer = _disputed_field(app, resource, rivals)
-    if not pointer and not resource.missing:
+    if not pointer and (not resource.missing or outdated(app)):
         return None
     scaler = _autoscaler(app, resource) if pointer == "/spec/replicas" else None
     related = tuple(Related(ref, resource.id, pointer, role="claimant") for ref in rivals)
