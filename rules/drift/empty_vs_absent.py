@@ -45,7 +45,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     def lasting(resource: Resource, change: Change) -> bool:
         if (str(resource.id), change.pointer) in emptied:
             return False
-        empty = _is_meaningless_empty(resource, change) and not _is_filled_in_empty(app, resource, change)
+        empty = _is_meaningless_empty(change) and not _is_filled_in_empty(app, resource, change)
         return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
     for drift in drifts(app, lasting):
@@ -111,7 +111,7 @@ def _empty_field_fix(drift: Drift) -> Fix | None:
 _OWN_MAPS = ("/metadata/labels", "/metadata/annotations", "/data", "/stringData")
 
 
-def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
+def _is_meaningless_empty(change: Change) -> bool:
     """True for an empty field that no person wrote. In a user's own map, such as labels, an empty text is a value."""
     holds = change.pointer not in _OWN_MAPS or any(
         side for side in (change.desired, change.live) if side is not MISSING
