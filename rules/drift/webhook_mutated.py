@@ -21,8 +21,23 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Rank,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+    narrowest_ignore,
+)
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
+from argolint.edits import manifest_patch
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 from argolint.values.quantities import countable
@@ -76,7 +91,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, changes in matching_changes(app, partial(_is_webhook_content, app)):
         yield _finding(app, resource, changes, filling_webhook(resource), "likely")
     for resource, changes in matching_changes(app, partial(_is_by_maker, app, fleet)):
-        yield _maker_finding(app, resource, changes, second_maker(app, fleet, resource))
+        maker = second_maker(app, fleet, resource)
+        if resource.group == "argoproj.io" and resource.kind == "Application":
+            yield _generated_finding(app, fleet, resource, changes, maker)
+        else:
+            yield _maker_finding(app, resource, changes, maker)
     for resource, written in matching_changes(app, partial(_is_by_controller, app, fleet)):
         if dropped := dropped_by_updater(resource, written):
             yield updater_finding(app, resource, dropped)
@@ -108,6 +127,29 @@ def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], ma
         ),
         severity="warning",
         confidence="likely",
+    )
+
+
+def _generated_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...], maker: str) -> Finding:
+    """For an Application that an ApplicationSet generates: it takes Argo CD's tracking data off as well. Often it is the one that renders it."""
+    own = (resource.namespace or app.ref.namespace, resource.name) == (app.ref.namespace, app.ref.name)
+    found = _maker_finding(app, resource, changes, maker)
+    taken = tuple(
+        Symptom.change(resource.id, c.pointer) for c in resource.changes if is_tracking_mark(c, fleet.label_key)
+    )
+    found = replace(found, explains=(*found.explains, *taken))
+    if not own:
+        return found
+    rename = manifest_patch(
+        resource.id,
+        "Give the Application in Git another name",
+        [{"op": "replace", "path": "/metadata/name", "value": f"{resource.name}-app"}],
+        f"or let {maker} name the chart or folder that this Application deploys",
+    )
+    return replace(
+        found,
+        message=f"{app.name} renders an Application of its own name, so its sync and {maker} overwrite each other's spec.",
+        fixes=(rename, *found.fixes[1:]),
     )
 
 

@@ -15,7 +15,7 @@ from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
+from argolint.values import dig, get, items, mapping, maps, same_repository, sh, text_at
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -247,6 +247,7 @@ def _facts(
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
         "values": _values_flags(source),
+        "values_place": _values_place(app, source, base, read["value"]),
         **_file_facts(read, message),
         "base": base,
         "pointer": pointer,
@@ -451,6 +452,15 @@ def _chart_arguments(repo: str, chart: str, revision: str, path: str) -> Shell:
     if chart or repo.startswith("oci://"):
         return Shell(sh(_oci_address(repo, chart)) + version)
     return Shell(sh(posixpath.normpath(path or ".")))
+
+
+def _values_place(app: App, source: Object, base: str, value: str) -> str:
+    """The place of the value: in the Application, if that gives it itself, else the values of the chart."""
+    pointer = value if value.startswith("/") else "/" + value.lstrip(".").replace(".", "/")
+    if value and get(mapping(source, "helm", "valuesObject"), pointer, None) is not None:
+        return f"{application_place(app)} at {base}/helm/valuesObject{pointer}"
+    of = text_at(source, "chart") or text_at(source, "path")
+    return f"the values of {of if posixpath.normpath(of or '.') != '.' else app.ref}"
 
 
 def _values_flags(source: Object) -> Shell:

@@ -59,6 +59,7 @@ from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 from argolint.values.patterns import regex
 
+from ..shared.makers import controlling_owner
 from ._rolled import rolled_finding
 
 
@@ -168,6 +169,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     elif scaler is not None:
         other = f"HorizontalPodAutoscaler {scaler.name}"
         related = (Related(app.ref, scaler, role="cause"),)
+    elif made_by := controlling_owner(resource):
+        other = made_by
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
     elif resource.missing and _has_time_to_live(resource):
