@@ -21,8 +21,23 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Rank,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+    narrowest_ignore,
+)
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
+from argolint.edits import manifest_patch
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 from argolint.values.quantities import countable
@@ -74,7 +89,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for drift in drifts(app, partial(_is_webhook_content, app)):
         yield _finding(drift, filling_webhook(drift.resource), "likely")
     for drift in drifts(app, partial(_is_by_maker, app, fleet)):
-        yield _maker_finding(drift, second_maker(app, fleet, drift.resource))
+        maker = second_maker(app, fleet, drift.resource)
+        if drift.resource.group == "argoproj.io" and drift.resource.kind == "Application":
+            yield _generated_finding(drift, fleet, maker)
+        else:
+            yield _maker_finding(drift, maker)
     for _, resource, written in drifts(app, partial(_is_by_controller, app, fleet)):
         if dropped := dropped_by_updater(resource, written):
             yield updater_finding(Drift(app, resource, dropped))
@@ -103,6 +122,30 @@ def _maker_finding(drift: Drift, maker: str) -> Finding:
         ),
         severity="warning",
         confidence="likely",
+    )
+
+
+def _generated_finding(drift: Drift, fleet: Fleet, maker: str) -> Finding:
+    """For an Application that an ApplicationSet generates: it takes Argo CD's tracking data off as well. Often it is the one that renders it."""
+    app, resource, _ = drift
+    own = (resource.namespace or app.ref.namespace, resource.name) == (app.ref.namespace, app.ref.name)
+    found = _maker_finding(drift, maker)
+    taken = tuple(
+        Symptom.change(resource.id, c.pointer) for c in resource.changes if is_tracking_mark(c, fleet.label_key)
+    )
+    found = replace(found, explains=(*found.explains, *taken))
+    if not own:
+        return found
+    rename = manifest_patch(
+        resource.id,
+        "Give the Application in Git another name",
+        [{"op": "replace", "path": "/metadata/name", "value": f"{resource.name}-app"}],
+        f"or let {maker} name the chart or folder that this Application deploys",
+    )
+    return replace(
+        found,
+        message=f"{app.name} renders an Application of its own name, so its sync and {maker} overwrite each other's spec.",
+        fixes=(rename, *found.fixes[1:]),
     )
 
 
