@@ -6,39 +6,35 @@ pkg/controller/statefulset/stateful_set_control.go (with OrderedReady a pod that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from argolint import Edit, Finding, Fix, Json, Object, Resource
+from argolint import Edit, Finding, Fix, Object, Resource
 from argolint.edits import manifest_patch, set_fields
-from argolint.values import dig, mapping, maps, number_at, sh
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import dig, items, mapping, maps, number_at, sh
+from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.labels import label_selector, labels_at
 from ..shared.pods import Trouble
-from ._host_ports import NO_PORT
+from ._host_ports import NO_PORT, host_ports
+from ._replicas import in_update
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _QUOTA = regex(r"exceeded quota: ")
 _APART = regex(r"didn't (?:match|satisfy)[^,]{0,40} anti-affinity")
+_SPREAD = regex(r"didn't match pod topology spread constraints(?! \(missing)")
+_ONE_POD = regex(r"ReadWriteOncePod access mode already in-use")
+_ATTACHED = regex(r"Volume is already used by pod\(s\) (?P<pod>[a-z0-9][\w.-]{0,252})")
 
 
 def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
     """Whether new pods of a Deployment lack what its earlier pods have, and its strategy lets none of those go before."""
-    spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
-    if resource.kind != "Deployment" or dig(spec, "strategy", "type") == "Recreate" or not _competes(resource, trouble):
+    if resource.kind != "Deployment" or not _competes(resource, trouble):
         return False
+    status = mapping(resource.live, "status")
     earlier = number_at(status, "replicas") - number_at(status, "updatedReplicas")
-    most_away = _share(dig(spec, "strategy", "rollingUpdate", "maxUnavailable"), number_at(spec, "replicas"))
-    return earlier > 0 and most_away == 0
-
-
-def _share(value: Json, of: int) -> int:
-    """maxUnavailable in pods, rounded down as the controller does; 25% if it is not written."""
-    if isinstance(value, int):
-        return value
-    text = str(value or "25%").removesuffix("%")
-    return of * int(text) // 100 if text.isdecimal() and len(text) < 4 else of
+    return earlier > 0 and in_update(resource.live, number_at(resource.live, "spec", "replicas")).away == 0
 
 
 def _competes(resource: Resource, trouble: Trouble) -> bool:
@@ -47,13 +43,24 @@ def _competes(resource: Resource, trouble: Trouble) -> bool:
     if trouble.cause == "quota":
         return _QUOTA.search(trouble.text) is not None
     if NO_PORT.search(trouble.text):
-        return any(port.get("hostPort") for _, c in containers(resource.live) for port in maps(c, "ports"))
-    if not _APART.search(trouble.text):
-        return False
+        return bool(host_ports(resource.live))
+    if _ONE_POD.search(trouble.text):
+        return any("persistentVolumeClaim" in volume for volume in maps(spec, "volumes"))
+    if (attached := _ATTACHED.search(trouble.whole or trouble.text)) is not None:
+        return attached["pod"].startswith(f"{resource.name}-")
     labels = labels_at(_metadata(resource.live, at))
-    terms = maps(spec, "affinity", "podAntiAffinity", _REQUIRED)
-    chosen = (label_selector(term.get("labelSelector")) for term in terms)
-    return any(each is not None and not each.empty and each.matches(labels) for each in chosen)
+    if _SPREAD.search(trouble.text):
+        hard = (c for c in maps(spec, "topologySpreadConstraints") if c.get("whenUnsatisfiable") == "DoNotSchedule")
+        return any(_selects_earlier_pods(c, labels) for c in hard)
+    apart = maps(spec, "affinity", "podAntiAffinity", _REQUIRED) if _APART.search(trouble.text) else ()
+    return any(_selects_earlier_pods(term, labels) for term in apart)
+
+
+def _selects_earlier_pods(term: Object, labels: Mapping[str, str]) -> bool:
+    """Whether a term of affinity or spread counts pods of every revision."""
+    chosen = label_selector(term.get("labelSelector"))
+    of_one = "pod-template-hash" in items(term, "matchLabelKeys")
+    return chosen is not None and not chosen.empty and chosen.matches(labels) and not of_one
 
 
 def _metadata(obj: Object | None, at: str) -> Object:
@@ -66,7 +73,8 @@ def room_fix(resource: Resource) -> Fix | None:
     steps = set_fields(resource.desired, {f"{path}/maxSurge": 0, f"{path}/maxUnavailable": 1})
     if not steps:
         return None
-    caveat = "one pod fewer serves while the update runs"
+    alone = number_at(resource.live, "spec", "replicas") == 1
+    caveat = "no pod serves for a moment in each update" if alone else "one pod fewer serves while the update runs"
     return manifest_patch(resource.id, "Let an earlier pod go before its successor starts", steps, caveat)
 
 
