@@ -37,6 +37,30 @@ def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
     return earlier > 0 and in_update(resource.live, number_at(resource.live, "spec", "replicas")).away == 0
 
 
+_ALL = regex(
+    r"0/(?P<all>\d{1,6}) nodes are available: (?P=all) node\(s\) didn't (?:have free ports|match pod anti-affinity rules)[^,]{0,60}$"
+)
+
+
+def one_for_each_node(resource: Resource, trouble: Trouble) -> int:
+    """The number of nodes, if each of them has a pod of the workload, and none takes two; 0 otherwise."""
+    terms = maps(pod_spec(resource.live)[1], "affinity", "podAntiAffinity", _REQUIRED)
+    by_node = NO_PORT.search(trouble.text) or any(t.get("topologyKey") == "kubernetes.io/hostname" for t in terms)
+    found = _ALL.search(trouble.text) if by_node and _competes(resource, trouble) else None
+    ready = number_at(resource.live, "status", "readyReplicas")
+    nodes = int(found["all"]) if found else 0
+    return nodes if nodes and nodes <= ready < number_at(resource.live, "spec", "replicas") else 0
+
+
+def fewer_fix(resource: Resource, nodes: int) -> Fix | None:
+    """As many replicas as there are nodes; None where Git's manifest does not write their number."""
+    if not isinstance(dig(resource.desired, "spec", "replicas"), int):
+        return None
+    step = {"op": "replace", "path": "/spec/replicas", "value": nodes}
+    plural = "s" if nodes > 1 else ""
+    return manifest_patch(resource.id, f"Run {nodes} replica{plural}, one for each node", [step], "or add nodes")
+
+
 def _competes(resource: Resource, trouble: Trouble) -> bool:
     """Whether the sentence is about what an earlier pod of the same template takes too."""
     at, spec = pod_spec(resource.live)
