@@ -44,7 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied
+from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied, outdated
 from argolint.comparison import differences, writers
 from argolint.edits import (
     RESPECT,
@@ -147,7 +147,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding; None if no difference is visible any more: the last heal may have been the final one."""
     rivals = _rivals(app, fleet, resource)
     pointer, desired, live, writer = _disputed_field(app, resource, rivals)
-    if not pointer and not resource.missing:
+    if not pointer and (not resource.missing or outdated(app)):
         return None
     scaler = _autoscaler(app, resource) if pointer == "/spec/replicas" else None
     related = tuple(Related(ref, resource.id, pointer, role="claimant") for ref in rivals)
