@@ -1,4 +1,4 @@
-"""A rolling update that its own earlier pods hold up: they have the room that the new pods need, or stay on a revision that does not start.
+"""A rolling update that its own earlier pods hold up: they have the room that the new pods need, stay on a revision that does not start, or do not end.
 
 Sources: k8s.io/kubernetes pkg/controller/deployment/rolling.go (an earlier pod goes only while more than replicas less maxUnavailable are available),
 pkg/controller/statefulset/stateful_set_control.go (with OrderedReady a pod that is not ready is awaited, not replaced); Kubernetes 1.36.3, tried.
@@ -6,17 +6,32 @@ pkg/controller/statefulset/stateful_set_control.go (with OrderedReady a pod that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-from argolint import Edit, Finding, Fix, Object, Resource
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Location,
+    Node,
+    Object,
+    Related,
+    Resource,
+    ResourceId,
+    Symptom,
+    Want,
+)
 from argolint.edits import manifest_patch, set_fields
-from argolint.values import dig, items, mapping, maps, number_at, sh
+from argolint.edits.advice import advice
+from argolint.values import dig, enumerated, get, items, mapping, maps, number_at, parse_time, sh, text_at, texts
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.labels import label_selector, labels_at
-from ..shared.pods import Trouble
+from ..shared.pods import Trouble, status_reason
 from ._host_ports import NO_PORT, host_ports
 from ._replicas import in_update
 
@@ -136,4 +151,39 @@ def left_behind(finding: Finding, resource: Resource, trouble: Trouble) -> Findi
                 caveat="its claims stay",
             ),
         ),
+    )
+
+
+def ending_pods(resource: Resource, nodes: Sequence[Node]) -> Iterator[Node]:
+    """The pods that are being deleted, if the controller of the workload makes no successor before their end."""
+    recreates = dig(resource.live, "spec", "strategy", "type") == "Recreate"
+    if resource.kind in ("StatefulSet", "DaemonSet") or (resource.kind == "Deployment" and recreates):
+        yield from (node for node in nodes if node.id.kind == "Pod" and status_reason(node) == "Terminating")
+
+
+def not_ended(app: App, resource: Resource, nodes: Sequence[Node], patience: timedelta) -> Finding | None:
+    """The finding on the first of these pods that should have ended some time ago."""
+    for node in ending_pods(resource, nodes):
+        live = app.evidence.get(Want("live", node.id))
+        due = parse_time(dig(live, "metadata", "deletionTimestamp"))  # it has the time for the shutdown in it
+        if isinstance(live, Mapping) and due is not None and app.observed_at - due > patience:
+            return _not_ended(app, resource, node.id, live, due)
+    return None
+
+
+def _not_ended(app: App, resource: Resource, pod: ResourceId, live: Object, due: datetime) -> Finding:
+    finalizers, host = texts(live, "metadata", "finalizers"), text_at(live, "spec", "nodeName")
+    why = f"keeps the finalizer {finalizers[0]}" if finalizers else f"its node {host} does not confirm"
+    facts = {"pod": pod.name, "namespace": pod.namespace, "host": host, "finalizers": enumerated(finalizers)}
+    at = f"{pod_spec(resource.desired)[0].removesuffix('/spec')}/metadata/finalizers"
+    written = bool(get(resource.desired, at, None))
+    return Finding(
+        message=f"{resource.id} waits for the end of {pod}, which {why}.",
+        at=Location(app.ref, resource.id, at if written else ""),
+        cause="rollout",
+        confidence="proven",
+        evidence=(f"{pod} should have ended at {due:%Y-%m-%d %H:%M:%SZ}", f"health: {resource.health.message}"),
+        related=(Related(app.ref, pod, role="symptom"),),
+        fixes=advice(__package__, "pod-not-ended", {**facts, "pointer": at if written else ""}, resource.id),
+        explains=(Symptom.health(resource.id), Symptom.health(pod)),
     )

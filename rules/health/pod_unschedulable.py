@@ -37,12 +37,13 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
 from argolint.values import age_text, enumerated
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
@@ -71,6 +72,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield Want("manifests")
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
+        yield from (Want("live", node.id) for node in _rolling.ending_pods(resource, nodes))
         yield from unmade.event_wants(app, fleet, resource)
         yield from _host_ports.holder_wants(app, fleet, resource)
         if unmade.may_lack(app, resource, nodes):
@@ -86,8 +88,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         claims = (node for claim in _unbound_claims(app, resource) if (node := app.node(claim.id)) is not None)
         trouble = next((t for t in troubles(app, resource, (*nodes, *claims)) if t.cause), None)
         if trouble is None:
-            continue
-        if trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
+            if (late := _rolling.not_ended(app, resource, nodes, options.span)) is not None:
+                yield late
+        elif trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
             yield _finding(app, fleet, resource, nodes, trouble)
 
 
@@ -156,7 +159,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=with_end_of_wait(app, resource.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)),
+        fixes=with_end_of_wait(
+            app, resource.id, _with_new_job(resource, _fixes(app, fleet, resource, trouble, held=held, taken=taken))
+        ),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),
@@ -191,6 +196,14 @@ def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Reso
         related=(Related(owner, other.id, role="cause"), *finding.related),
         fixes=advice(__package__, "host-port-taken", facts, resource.id),
     )
+
+
+def _with_new_job(resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes, and after an edit of a Job's own manifest the step that makes the Job again: its template cannot be changed."""
+    if resource.kind != "Job" or not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id):
+        return fixes
+    title = "After the edit delete the Job, since its template cannot change in place"
+    return (fixes[0], live_command(resource.id, title, f"kubectl delete {kubectl_name(resource.id)}"), *fixes[1:])
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool, taken: int) -> tuple[Fix, ...]:
@@ -244,6 +257,7 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
         maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
             yield Follows(Symptom.health(maker.id))
+            yield Follows.finding("external-secret-ready-but-empty", maker.id)
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))

@@ -24,7 +24,7 @@ from argolint.values.quantities import countable
 
 from .messages import catalogue
 from .operations import whole_sync_command
-from .pod_edits import key_edits, own_gates, own_scheduler, user_edits
+from .pod_edits import key_edits, lacking_keys, own_gates, own_scheduler, user_edits
 from .references import near_names, read_keys, rename_operations
 from .unmade import hook_job, policy_facts, silent_maker, vault_facts
 
@@ -542,7 +542,9 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
     if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
         near, patch = key_edits(app, id_, obj, lost)
-        facts |= {"near": near, "patch": patch}
+        keys = sorted({key for _, keys in lacking_keys(app, id_, obj, lost) for key in keys})
+        facts |= {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
+        facts |= {"bringer": ""} if keys else {}
     if topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
