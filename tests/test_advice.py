@@ -242,6 +242,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     made = {"maker", "command", "there", "app", "policy", "copier", "copier_command", *login}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
+    later |= {"gated", "gates", "scheduler", "uid", "has"}  # of what the pods' own spec says
     assert (
         _missing(
             needed,
@@ -267,6 +268,8 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/refused",
         "pods/no-program",
         "pods/pulling",
+        "pods/image-secret",
+        "pods/scheduler",
         "pods/unknown",
     }
 

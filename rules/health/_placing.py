@@ -22,6 +22,7 @@ from argolint.values.patterns import regex
 from argolint.values.quantities import countable, quantity
 
 from ..shared.pods import Trouble, status_reason
+from ._replicas import in_update
 
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
 _ONE_LACKS = regex(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
@@ -322,17 +323,6 @@ def _placement_obstacles(resource: Resource, cause: str, nodes: int, *, emptied:
     ):
         yield "", "whether the other pods of a node suit these shows only on the cluster"
     wanted = dig(resource.live, "spec", "replicas")
-    if not isinstance(wanted, int) or _most_pods_in_update(resource, wanted) > nodes:
+    surge = resource.kind == "Deployment" and isinstance(wanted, int) and in_update(resource.live, wanted).more
+    if not isinstance(wanted, int) or wanted + surge > nodes:
         yield "", "whether a node takes two of the pods shows only on the cluster"
-
-
-def _most_pods_in_update(resource: Resource, wanted: int) -> int:
-    """The most pods that exist at once during the update."""
-    strategy = mapping(resource.live, "spec", "strategy")
-    if resource.kind != "Deployment" or strategy.get("type") == "Recreate":
-        return wanted
-    surge = dig(strategy, "rollingUpdate", "maxSurge")
-    if isinstance(surge, int):
-        return wanted + surge
-    share = str(surge or "25%").removesuffix("%")[:4]  # the API server's default
-    return wanted + (-(-wanted * int(share) // 100) if share.isdecimal() else wanted)
