@@ -1090,7 +1090,12 @@ def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) ->
     assert [f.rule for f in verdict.head.findings if f.rule == "shared-resource"] == []
 
 
-def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "reached"), [("web/more.yaml", False), ("web/role.yaml", True)])
+def test_a_neighbour_that_cannot_be_read_counts_where_the_change_reaches_it(
+    file: str, reached: bool, tmp_path: Path
+) -> None:
+    """An application that lists an object of the change is looked at; another one is named, and does not decide."""
+
     class Refusing(GitServer):
         def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
             if path.endswith("/admin/managed-resources"):
@@ -1101,9 +1106,13 @@ def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path:
     commit(tmp_path, {name: json.dumps(one) for name, (one,) in BASE.items()})
     server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
     git(tmp_path, "switch", "--create", "feature", "--quiet")
-    commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
+    commit(tmp_path, {file: json.dumps(ROLE if reached else config("more"))})
     verdict = verdict_on(server)
-    assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
+    assert {f.app.name for f in (*verdict.failures, *verdict.head.failures) if f.app} == (
+        {"admin"} if reached else set()
+    )
+    aside = [line for line in verdict.unlisted if line.startswith("argocd/admin: not touched by the change")]
+    assert len(aside) == (not reached)
 
 
 def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:
