@@ -976,6 +976,94 @@ FAULTY = {
 }
 
 
+RULED = json.loads(json.dumps(TIDES))
+RULED["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [
+    {"rule": "self.height < 9", "message": "too high"}
+]
+ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+def admission(resource: str, only: str) -> list[Manifest]:
+    """A policy on a kind, bound to one namespace."""
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": [resource]}
+    checks = [{"expression": "object.spec.replicas < 4", "message": "three at most"}]
+    constraints = {"matchConstraints": {"resourceRules": [rule]}, "validations": checks}
+    selector = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": only}}}
+    bound = {"policyName": "few", "validationActions": ["Deny"], "matchResources": selector}
+    return [
+        made("ValidatingAdmissionPolicy", "few", ADMISSION, spec=constraints),
+        made("ValidatingAdmissionPolicyBinding", "few", ADMISSION, spec=bound),
+    ]
+
+
+def reading(secret: str) -> Manifest:
+    return deployment("web", env=[key_of(secret, "a")])
+
+
+UNCHECKED: Mapping[str, tuple[Case, tuple[str, ...]]] = {
+    "names that nothing brings": (
+        Case({"web/deployment.yaml": [running_as(reading("till"), "till")]}),
+        (
+            "whether Secret shop/till is there, which Deployment shop/web names: no application brings it",
+            "whether ServiceAccount shop/till is there, which Deployment shop/web names: no application brings it",
+        ),
+    ),
+    "names that an application brings, an operator makes or a workload reads today": (
+        Case(
+            {
+                "web/deployment.yaml": [running_as(reading("e"), "web")],
+                "web/more.yaml": [{**reading("old"), "metadata": {"name": "more"}}],
+            },
+            base={
+                "web/account.yaml": [made("ServiceAccount", "web"), {**reading("old"), "metadata": {"name": "old"}}],
+                "admin/es.yaml": [external_secret("e", IN_MAIN), STORE],
+            },
+        ),
+        (),
+    ),
+    "a namespace in which nothing is": (
+        Case({"web/far.yaml": [{**config("far"), "metadata": {"name": "far", "namespace": "far"}}]}),
+        (
+            "whether Namespace far is there, in which ConfigMap far/far comes: no application has it, or had an object in it",
+        ),
+    ),
+    "rules of a definition": (
+        Case(
+            {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 9})]},
+            base={"web/crd.yaml": [RULED]},
+        ),
+        ("whether Tide shop/low keeps the rules of CustomResourceDefinition tides.sea.example: “too high”",),
+    ),
+    "a definition without rules": (
+        Case(
+            {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 9})]},
+            base={"web/crd.yaml": [TIDES]},
+        ),
+        (),
+    ),
+    "a policy on the kind": (
+        Case(
+            {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+            base={"admin/p.yaml": admission("deployments", "shop")},
+        ),
+        ("whether Deployment shop/web keeps ValidatingAdmissionPolicy few: “three at most”",),
+    ),
+    "policies on another kind or namespace": (
+        Case(
+            {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+            base={"admin/p.yaml": admission("daemonsets", "shop"), "cart/p.yaml": admission("deployments", "other")},
+        ),
+        (),
+    ),
+}
+"""Changes of which only the cluster knows the end, with what the report says of them."""
+
+
+@pytest.mark.parametrize(("case", "said"), UNCHECKED.values(), ids=UNCHECKED)
+def test_what_only_the_cluster_can_answer_is_named(case: Case, said: tuple[str, ...], tmp_path: Path) -> None:
+    assert run(case, tmp_path).unchecked == said
+
+
 @pytest.mark.parametrize("case", HARMLESS.values(), ids=HARMLESS)
 def test_a_harmless_change_is_silent(case: Case, tmp_path: Path) -> None:
     verdict = run(case, tmp_path)

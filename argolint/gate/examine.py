@@ -17,6 +17,7 @@ from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.sides import GatedServer, named_line
 from argolint.gate.touched import Touched
+from argolint.gate.unchecked import unchecked
 from argolint.gate.verdict import Mark, mark
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
@@ -32,6 +33,7 @@ class Examined:
 
     apps      those that were read and share objects with another Argo CD, as (before, after)
     unlisted  what was not read of applications that the change does not reach
+    unchecked what only the cluster can answer about what the change brings
     """
 
     before: tuple[AppResult, ...]
@@ -39,6 +41,7 @@ class Examined:
     failures: tuple[Failure, ...]
     apps: Mapping[AppRef, tuple[App | None, App | None]]
     unlisted: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
@@ -66,7 +69,9 @@ def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) ->
     crossed = fleet.crossings.keys() | ahead.crossings.keys()
     kept = {ref: pair for ref, pair in apps.items() if ref in crossed}
     unlisted = tuple(line for why, refs in aside.items() for line in named_line(refs, f"{_ASIDE} ({why})"))
-    return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept, unlisted)
+    found = [finding for result in after_results for finding in result.findings]
+    open_ = unchecked(t, judged, tuple(after.values()), fleet, ahead, found)
+    return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept, unlisted, open_)
 
 
 _ASIDE = "not touched by the change, and not read fully"
