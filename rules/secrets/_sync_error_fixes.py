@@ -83,10 +83,8 @@ def exact_edits(
             yield field_fix(
                 resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
             )
-        case "store-not-found" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the store exists by now")
-        case "store-not-ready" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the store is ready by now")
+        case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
+            yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
         case "store-not-found" if found.detail.get("store"):
             yield from _missing_store_fixes(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
@@ -104,8 +102,6 @@ def exact_edits(
                 resource=of,
                 effects=("needs-force-sync",),
             )
-        case "namespace-denied" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
             name = found.detail.get("store", "")
             ref = es.StoreRef("ClusterSecretStore", name, pointer)
@@ -114,6 +110,8 @@ def exact_edits(
             path = f"{remote_pointer(resource, found)}/decodingStrategy"
             yield field_fix(resource, "Take the value as it is", path, "None")
             yield field_fix(resource, "Decode only what is valid base64", path, "Auto")
+        case "not-found" | "property-missing":
+            yield from _value_fixes(resource, found)
         case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
             yield _take_over_fix(resource, secret)
             yield _rename_fix(resource)
@@ -139,6 +137,23 @@ def exact_edits(
             yield from _namespace_fixes(app, fleet, resource, found)
         case "template":
             yield from _template_name_fixes(resource, found)
+
+
+_PRESENT = {
+    "store-not-found": "store exists",
+    "store-not-ready": "store is ready",
+    "namespace-denied": "namespace is admitted",
+}
+
+
+def _value_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Edits of an entry whose store holds the key, in another version or without that property."""
+    place = remote_pointer(resource, found)
+    if place and (near := found.detail.get("near")):
+        caveat = "if that is the value that is meant"
+        yield field_fix(resource, f'Read property "{near}", which it holds', f"{place}/property", near, caveat)
+    elif place and found.topic == "not-found-version" and (only := found.detail.get("version")):
+        yield field_fix(resource, f'Ask for version "{only}", which the store holds', f"{place}/version", only)
 
 
 def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:

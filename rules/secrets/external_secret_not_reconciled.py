@@ -1,7 +1,8 @@
 """An External Secrets object has no status at all
 
 What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created minutes ago and has no
-condition: no operator has processed it. The rule `secret-store-error` reports a store with a foreign `spec.controller`.
+condition: no operator has processed it. The rule `secret-store-error` reports a store with a foreign `spec.controller`, `push-secret-error` a
+PushSecret with a template that cannot run.
 
 Why it hurts: the Secret is never created, Argo CD shows Progressing forever, and there is neither an Event nor a condition. The reasons (class,
 scope, disabled store kind, RBAC) are only in the operator's log, if there is an operator.
@@ -29,6 +30,7 @@ from argolint.values import age_text, items
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._push_template import template_fault
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def _objects_without_status(app: App, options: Options) -> Iterator[Resource]:
         for resource in app.of_kind(kind, es.GROUP):
             since = es.created_at(resource)
             if resource.live is None or es.is_deleting(resource) or items(resource.live, "status", "conditions"):
+                continue
+            if template_fault(app, resource) is not None:
                 continue
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
                 yield resource

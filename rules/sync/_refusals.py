@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from argolint import App, Fix, Json, Object, Resource, ResourceId
-from argolint.application.permissions import permits_kind
+from argolint.application.permissions import kind_lists, permits_kind
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
@@ -46,7 +46,39 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         )
         if named:
             return named
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+    permission = {"permission": _permission(app, failed.id, project)}
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **permission, **facts})
+
+
+def _permission(app: App, id_: ResourceId | None, project: Object | None) -> Shell:
+    """The commands that let the project permit the kind, by the list that refuses it; a project that is not known is shown first."""
+    if id_ is None:
+        return Shell("")
+    namespaced = bool(id_.namespace) and (id_.group, id_.kind) not in CLUSTER_SCOPED
+    name, scope = sh(app.ref.project), "namespace" if namespaced else "cluster"
+    command = f"argocd proj allow-{scope}-resource {name}"
+    own = f"{command} '{id_.group}' {id_.kind}"
+    if project is None:
+        of_lists = (f"{own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
+        return Shell("\n".join((f"argocd proj get {name} -o yaml", *(f"# {line}" for line in of_lists))))
+    is_listed, denied = kind_lists(project, id_, namespaced=namespaced)
+    lines = [] if is_listed else [f"{own} --list allow"]
+    for entry in denied:
+        plain = (entry.get("group") or "", entry.get("kind") or "", entry.get("name") or "") == (
+            id_.group,
+            id_.kind,
+            "",
+        )
+        pattern = f"{entry.get('group') or chr(39) * 2}/{entry.get('kind')}"
+        lines.append(
+            f"{own} --list deny"
+            if plain
+            else f"# {scope}ResourceBlacklist refuses {pattern}: write the kinds that it means there"
+        )
+    return Shell("\n".join(lines) or own)
+
+
+_LISTS = (("allow", "Whitelist"), ("deny", "Blacklist"))
 
 
 _PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}

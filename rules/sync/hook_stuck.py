@@ -51,9 +51,9 @@ from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spe
 from argolint.values.patterns import regex
 
 from ..shared import age, pods
-from ..shared.operations import sync_again_command
+from ..shared.operations import has_revision_moved, sync_again_command
 from . import _hooks
-from ._failures import Failed, has_revision_moved, result_failure
+from ._failures import Failed, result_failure
 from ._refusals import refusal_fixes
 from ._renewed import renewal_fixes, renewed_dependent
 

@@ -50,7 +50,7 @@ from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault, faults
 
 from ..shared.crds import wanted_definitions
-from ..shared.operations import with_end_of_retries
+from ..shared.operations import retries_text, with_end_of_retries
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -112,7 +112,11 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             cause="forbidden",
             confidence="likely",
             evidence=(f"Argo CD says: {message}",),
-            fixes=refusal_fixes(app, Failed(resource.id, message, RULE.id, "forbidden")),
+            fixes=refusal_fixes(
+                app,
+                Failed(resource.id, message, RULE.id, "forbidden"),
+                project=fleet.projects.get(app.ref.project),
+            ),
         )
 
 
@@ -211,7 +215,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f"{first.hook} hook " if first.hook else ""
     subject = f"The last sync failed at {hook}{who}{more}"
-    waits = ", and Argo CD tries again" if operation.waiting_to_retry else ""
+    waits = retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
     finding = Finding(
