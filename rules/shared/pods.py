@@ -66,6 +66,8 @@ _PLURAL = {
     "do not ": "does not ",
     "start and fail": "starts and fails",
     "are refused ": "is refused ",
+    "wait for ": "waits for ",
+    "get no node": "gets no node",
     " their ": " its ",
 }
 
