@@ -491,7 +491,14 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     keyless = NO_KEY.search(trouble.text)
     topic, said = _topic(trouble)
     pull_secrets = _pull_secrets(app.events(trouble.node.id, trouble.node.uid) or ()) if topic == "image-auth" else ()
-    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
+    facts = {
+        **_facts(app, id_, obj, trouble),
+        "missing_kind": "",
+        "missing_name": "",
+        "missing_key": "",
+        "bringer": "",
+        "brought": "",
+    }
     facts |= said
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
@@ -531,6 +538,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
+        facts |= {"brought": _brought(app, fleet, id_.namespace, keyless[4]) if facts["bringer"] else ""}
     elif pull_secrets:
         topic = "image-secret"
         maker = maker_of(app, fleet, id_.namespace, pull_secrets[0])
@@ -605,6 +613,20 @@ def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -
     key = ResourceKey(app.cluster, "", "Secret" if kind == "secret" else "ConfigMap", id_.namespace, name)
     owner = next(iter(fleet.owners(key)), None)
     return f"application {owner}" if owner else ""
+
+
+def _brought(app: App, fleet: Fleet, namespace: str, secret: str) -> str:
+    """How an ExternalSecret of this application names the keys that it fetches together; empty for every other maker."""
+    maker = maker_of(app, fleet, namespace, secret)
+    made = app.resource(maker.id.key) if maker is not None else None
+    for number, entry in enumerate(maps(made.any if made else {}, "spec", "dataFrom")):
+        place = f"spec.dataFrom[{number}]"
+        if (rewrites := maps(entry, "rewrite")) and (regexp := mapping(rewrites[-1], "regexp")):
+            source, target = excerpt(text_at(regexp, "source"), 200), excerpt(text_at(regexp, "target"), 200)
+            return f"{place} renames each key that it fetches: {source} becomes {target}, and two that become one lose a value."
+        if mapping(entry, "find"):
+            return f"{place}.find writes one key for each secret that it finds, with the secret's name: single values of a secret come by `extract`, or by spec.data with `property`."
+    return ""
 
 
 def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
