@@ -45,11 +45,15 @@ _ATTACHED = regex(r"Volume is already used by pod\(s\) (?P<pod>[a-z0-9][\w.-]{0,
 
 def is_held_by_earlier_pods(resource: Resource, trouble: Trouble) -> bool:
     """Whether new pods of a Deployment lack what its earlier pods have, and its strategy lets none of those go before."""
-    if resource.kind != "Deployment" or not _competes(resource, trouble):
-        return False
+    return keeps_earlier_pods(resource) and _competes(resource, trouble)
+
+
+def keeps_earlier_pods(resource: Resource) -> bool:
+    """Whether a Deployment is in an update that ends no earlier pod before a new one is ready."""
     status = mapping(resource.live, "status")
     earlier = number_at(status, "replicas") - number_at(status, "updatedReplicas")
-    return earlier > 0 and in_update(resource.live, number_at(resource.live, "spec", "replicas")).away == 0
+    wanted = number_at(resource.live, "spec", "replicas")
+    return resource.kind == "Deployment" and earlier > 0 and in_update(resource.live, wanted).away == 0
 
 
 _ALL = regex(
@@ -106,26 +110,36 @@ def _metadata(obj: Object | None, at: str) -> Object:
     return mapping(obj, *at.strip("/").split("/")[:-1], "metadata")
 
 
-def room_fix(resource: Resource) -> Fix | None:
-    """The strategy that ends an earlier pod before its successor starts; None where Git's manifest cannot be edited so."""
+def room_fix(resource: Resource, *, perhaps: bool = False) -> Fix | None:
+    """The strategy that ends an earlier pod before its successor starts; None where Git's manifest cannot be edited so.
+
+    `perhaps`: the earlier pods may ask for less than the new ones.
+    """
     path = "/spec/strategy/rollingUpdate"
     steps = set_fields(resource.desired, {f"{path}/maxSurge": 0, f"{path}/maxUnavailable": 1})
     if not steps:
         return None
     alone = number_at(resource.live, "spec", "replicas") == 1
     caveat = "no pod serves for a moment in each update" if alone else "one pod fewer serves while the update runs"
+    if perhaps:
+        title = "Or let an earlier pod go before its successor starts, if it asks for as much"
+        return manifest_patch(resource.id, title, steps, caveat)
     return manifest_patch(resource.id, "Let an earlier pod go before its successor starts", steps, caveat)
+
+
+def keeps_unready_pods(resource: Resource) -> bool:
+    """Whether it is a StatefulSet that waits for a pod to be ready before it replaces it."""
+    return resource.kind == "StatefulSet" and dig(resource.live, "spec", "podManagementPolicy") != "Parallel"
 
 
 def stays_behind(resource: Resource, trouble: Trouble) -> bool:
     """Whether the pod belongs to an earlier revision of its StatefulSet, which waits for it instead of replacing it."""
-    spec, status = mapping(resource.live, "spec"), mapping(resource.live, "status")
-    ordered = resource.kind == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel"
+    status = mapping(resource.live, "status")
     current = number_at(status, "observedGeneration") >= number_at(resource.live, "metadata", "generation")
     wanted = status.get("updateRevision")
     own = trouble.node.labels.get("controller-revision-hash")
     pending = any(change.pointer.startswith("/spec/template") for change in resource.changes)
-    return ordered and current and not pending and bool(own) and bool(wanted) and own != wanted
+    return keeps_unready_pods(resource) and current and not pending and bool(own) and bool(wanted) and own != wanted
 
 
 def left_behind(finding: Finding, resource: Resource, trouble: Trouble) -> Finding:

@@ -42,7 +42,7 @@ from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.values import age_text, enumerated
+from argolint.values import age_text, enumerated, sh
 from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -160,7 +160,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
         fixes=with_end_of_wait(
-            app, resource.id, _with_new_job(resource, _fixes(app, fleet, resource, trouble, held=held, taken=taken))
+            app,
+            resource.id,
+            _with_next_step(resource, trouble, _fixes(app, fleet, resource, trouble, held=held, taken=taken)),
         ),
         explains=(
             Symptom.health(resource.id),
@@ -198,23 +200,32 @@ def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Reso
     )
 
 
-def _with_new_job(resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """The fixes, and after an edit of a Job's own manifest the step that makes the Job again: its template cannot be changed."""
-    if resource.kind != "Job" or not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id):
+def _with_next_step(resource: Resource, trouble: Trouble, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes, and what has to go after an edit of the pod template: a Job, which takes none, or the pod that a StatefulSet does not replace."""
+    if not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id) or fixes[0].before:
         return fixes
-    title = "After the edit delete the Job, since its template cannot change in place"
-    return (fixes[0], live_command(resource.id, title, f"kubectl delete {kubectl_name(resource.id)}"), *fixes[1:])
+    pod = trouble.node.id
+    if resource.kind == "Job":
+        title = "After the edit delete the Job, since its template cannot change in place"
+        command = f"kubectl delete {kubectl_name(resource.id)}"
+    elif pod.kind == "Pod" and _rolling.keeps_unready_pods(resource):
+        title = "After the sync delete the pod, which its StatefulSet does not replace"
+        command = f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}"
+    else:
+        return fixes
+    return (fixes[0], live_command(resource.id, title, command), *fixes[1:])
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool, taken: int) -> tuple[Fix, ...]:
     """Exact edits if there are any, and then the other options. `taken`: how many there are, if each has one of the pods."""
     room = _rolling.room_fix(resource) if held else _rolling.fewer_fix(resource, taken) if taken else None
     exact = (*([room] if room else []), *_placing.fixes(app, resource, trouble))
-    return (
-        exact
-        if exact and (held or taken or trouble.cause in ("quota", "limit"))
-        else (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
-    )
+    if exact and (held or taken or trouble.cause in ("quota", "limit")):
+        return exact
+    found = (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
+    lacks = trouble.cause == "resources" and _INSUFFICIENT.search(trouble.text) is not None
+    room = _rolling.room_fix(resource, perhaps=True) if lacks and _rolling.keeps_earlier_pods(resource) else None
+    return (*found, room) if room else found
 
 
 def _reason_text(trouble: Trouble, fit: str) -> str:

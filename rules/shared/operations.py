@@ -49,7 +49,7 @@ def retries_text(app: App) -> str:
     if app.operation is None or not app.operation.waiting_to_retry:
         return ""
     former = "" if dig(app.spec, "syncPolicy", "retry", "refresh") else _former(app)
-    return f", and Argo CD tries {former} again, not what Git has now" if former else ", and Argo CD tries again"
+    return f", and Argo CD retries {former}, not what Git has" if former else ", and Argo CD tries again"
 
 
 def _former(app: App) -> str:

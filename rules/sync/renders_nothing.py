@@ -46,7 +46,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _why(source: Object, kind: str) -> str:
-    path = f"path {text_at(source, 'path') or '.'}"
+    path = text_at(source, "path").strip("/")
+    path = f"path {path}" if path not in ("", ".") else "the root of the repository"
     if kind != "Directory":
         return f"{kind} renders nothing to compare from {source.get('chart') or path}"
     if chosen := _chosen(source):
