@@ -1,12 +1,17 @@
-"""What the rules on ApplicationSets read alike: what the controller says of names that are generated twice, and the generators."""
+"""What the rules on ApplicationSets read alike: the controller's words on names that are generated twice, the generators and their clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from argolint import Object
-from argolint.values import maps
+from argolint import App, AppRef, Fleet, Object, ResourceKey
+from argolint.application.application_sets import owned_applications
+from argolint.application.fleet import IN_CLUSTER
+from argolint.values import mapping, maps, text_at
 from argolint.values.patterns import regex
+
+from ..shared.labels import label_selector, labels_at
 
 NAMED_TWICE = regex(r"contains applications with duplicate name: (\S*[^\s,;)])")
 OWNED_TWICE = regex(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
@@ -28,3 +33,31 @@ def _innermost(generators: Sequence[Object], pointer: str, depth: int) -> Iterat
             yield at, generator
         elif depth > 1:
             yield from _innermost(maps(generator, kind, "generators"), f"{at}/{kind}/generators", depth - 1)
+
+
+def reporter(fleet: Fleet, raw: Object) -> AppRef | None:
+    """The first Application that the set made, or else that renders it, or else of the project of its template, or else of the fleet."""
+    project = text_at(raw, "spec", "template", "spec", "project")
+    peers = (app for app in fleet.apps if app.ref.project == project)
+    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *islice(peers, 1), *fleet.apps[:1])
+    return candidates[0].ref if candidates else None
+
+
+def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:
+    """The Applications that render the set."""
+    namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
+    for ref in fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "ApplicationSet", namespace, name)):
+        if (app := fleet.app(ref.name, ref.namespace)) is not None:
+            yield app
+
+
+def selected_clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]]:
+    """The parameters of the clusters that the generator selects; the local cluster may lack a Secret to select it by, which no API shows."""
+    selector = label_selector(mapping(body, "selector"))
+    for server, raw in fleet.clusters.items():
+        parts = {part: mapping(raw, part) for part in ("labels", "annotations") if mapping(raw, part)}
+        labels = {**labels_at(raw), "argocd.argoproj.io/secret-type": "cluster"}
+        if selector and (selector.empty or (selector.matches(labels) and (parts or server != IN_CLUSTER))):
+            metadata = {"metadata": parts} if parts or server != IN_CLUSTER else {}
+            name = text_at(raw, "name") or server
+            yield name, {"name": name, "server": server, **metadata, "values": mapping(body, "values")}

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, ResourceKey, Rule, Symptom
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Symptom
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
@@ -32,7 +31,7 @@ from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
-from ._application_sets import NAMED_TWICE, OWNED_TWICE
+from ._application_sets import NAMED_TWICE, OWNED_TWICE, reporter
 from ._dead_paths import dead_paths
 from ._lacking import lack_of
 
@@ -73,8 +72,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _dead_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[Object]]:
     found: dict[AppRef, list[Object]] = {}
     for raw in fleet.application_sets:
-        if (reporter := _reporter(fleet, raw)) is not None and next(dead_paths(raw), None):
-            found.setdefault(reporter, []).append(raw)
+        if (at := reporter(fleet, raw)) is not None and next(dead_paths(raw), None):
+            found.setdefault(at, []).append(raw)
     return found
 
 
@@ -110,25 +109,9 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
         condition = _failed_condition(raw)
         if condition is None:
             continue
-        if (reporter := _reporter(fleet, raw)) is not None:
-            found.setdefault(reporter, []).append((raw, condition))
+        if (at := reporter(fleet, raw)) is not None:
+            found.setdefault(at, []).append((raw, condition))
     return found
-
-
-def _reporter(fleet: Fleet, raw: Object) -> AppRef | None:
-    """The first Application that the set made, or else that renders it, or else of the project of its template, or else of the fleet."""
-    project = text_at(raw, "spec", "template", "spec", "project")
-    peers = (app for app in fleet.apps if app.ref.project == project)
-    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *islice(peers, 1), *fleet.apps[:1])
-    return candidates[0].ref if candidates else None
-
-
-def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:
-    """The Applications that render the set."""
-    namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
-    for ref in fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "ApplicationSet", namespace, name)):
-        if (app := fleet.app(ref.name, ref.namespace)) is not None:
-            yield app
 
 
 def _failed_condition(raw: Object) -> Object | None:
@@ -196,6 +179,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
         return _project_repository(fleet, generators)
     if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
         return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
+    if (bare := _BARE.search(message)) and _has_bare(raw, bare["name"]):
+        return f"Write {{{{.{bare['name']}}}}} in the template: with goTemplate each parameter begins with a dot"
     if name == "not-found":
         return next(
             (
@@ -208,6 +193,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
     return ""
 
 
+_BARE = regex(r'function "(?P<name>\w{1,100})" not defined')
+
 _GO = regex(
     r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
 )
@@ -218,6 +205,11 @@ def _go_expression(raw: Object) -> str:
     """A Go template expression in a set that does not use Go templates; else empty."""
     found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec")))
     return found[0].replace('\\"', '"') if found else ""
+
+
+def _has_bare(raw: Object, name: str) -> bool:
+    """Whether the set writes a parameter as it does without Go templates: `{{name}}`."""
+    return f"{{{{{name}}}}}" in json.dumps(raw.get("spec")).replace(" ", "")
 
 
 def _giving_generator(generators: Sequence[tuple[str, Object]], parameter: str) -> str:

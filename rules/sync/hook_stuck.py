@@ -188,6 +188,8 @@ def _reason(
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
         does = "does not become ready" if _is_unready(trouble) else _hooks.of_one_pod(trouble)
+        if trouble.node.uid == node.uid and node.id.kind == "PersistentVolumeClaim":
+            does = "is not bound"
         return f'since {subject} {does}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         made = renewed_dependent(app, node.uid, _live_object(app, node))

@@ -141,15 +141,18 @@ def _heals_of(app: App) -> Counter[str]:
 
 
 def _healed_objects(app: App) -> tuple[Resource, ...]:
-    """The objects of the last partial sync; an object in the destination's namespace has no namespace there."""
+    """The objects of the last partial sync. One without a namespace there is in the destination's, which may have been another at that time."""
+    operation = app.operation
     named = {
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
-        for r in maps(app.operation.raw if app.operation else None, "operation", "sync", "resources")
+        for r in maps(operation.raw if operation else None, "operation", "sync", "resources")
     }
-    found = [
-        r for r in app.resources if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named
-    ]
-    return tuple(r for r in found if not r.hook)
+    return tuple(
+        r
+        for r in app.resources
+        if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named and not r.hook
+        if operation is not None and (not operation.results or operation.results_of(r.id))
+    )
 
 
 def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:

@@ -227,6 +227,8 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
     for gone in gate.gone:
         subject = " ".join(filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else "")))
         yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {subject}"
+    for line in gate.unchecked or ():
+        yield from wrapped(f"{paint('not checked', style, fg='magenta')}  {line}", style, hang="  ")
     if style.verbose:
         for line in gate.unlisted:
             yield from wrapped(f"left out  {line}", style, hang="          ")
