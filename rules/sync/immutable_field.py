@@ -371,6 +371,8 @@ def _top_field(pointer: str) -> str:
 
 def _pointer(message: str, resource: Resource | None) -> str:
     found = _REFUSED.search(message)
+    if found and found[0].endswith("Required") and (named := _refused_fields(message)):
+        return named[0]  # a Job's refusal begins with the labels that its controller gave it
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
     if tokens == ["spec", "persistentvolumesource"]:  # an inlined struct, which no manifest names
         sources = [c.pointer for c in (resource.changes if resource else ()) if _is_of_volume_source(c)]
