@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.edits import manifest_text, set_field
+from argolint.edits import live_command, manifest_text, set_field
 from argolint.edits.advice import advice
 from argolint.messages import Match, telling
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
@@ -62,7 +62,7 @@ def _is_failing(resource: Resource) -> bool:
 
 
 def _is_over(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """Whether the condition is of an earlier attempt: what it misses is there now."""
+    """Whether the condition tells of an earlier attempt: what it misses is there now."""
     text = cleaned_text(str(es.ready_condition(resource.live).get("message") or ""))
     if _is_source_missing(resource, text):
         place = (resource.namespace, _source_name(resource))
@@ -119,9 +119,17 @@ def _unsaid_finding(app: App, resource: Resource, fault: UnsaidFault) -> Finding
         at=Location(app.ref, resource.id, fault.pointer),
         confidence="likely",
         evidence=("the operator writes no condition for that: a template that fails shows in its log alone",),
-        fixes=(manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}"),),
+        fixes=(_unsaid_fix(resource, fault),),
         explains=es.health_consequences(app, resource.id),
     )
+
+
+def _unsaid_fix(resource: Resource, fault: UnsaidFault) -> Fix:
+    if not fault.forced:
+        return manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}")
+    retry = es.force_sync(f"{PLURALS[resource.kind]}.external-secrets.io", resource.namespace, resource.name)
+    text = f"{retry}   # without a store it was left alone, and the operator looks at it no more by itself"
+    return live_command(resource.id, fault.mends, text)
 
 
 def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
