@@ -104,6 +104,8 @@ def _fight_finding(drift: Drift, scaler: Scaler | None, bounds: str = "") -> Fin
     app, resource, changes = drift
     first = changes[0]
     end = "self-heal keeps setting it back" if app.self_heal else "the next sync sets it back"
+    if (resource.kind, first.pointer) == ("PersistentVolumeClaim", "/spec/resources/requests/storage"):
+        end = "a sync fails, since no claim can be made smaller"
     scales = str(scaler.id) if scaler else writer_name(first) if bounds or first.writer else "an autoscaler"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (

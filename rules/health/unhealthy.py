@@ -47,6 +47,7 @@ from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
+from argolint.relations.other_scope import twin_fixes, twin_of_missing
 from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
 from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
@@ -56,7 +57,6 @@ from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, 
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from . import _rolling
-from ._issuers import kind_fix
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -326,7 +326,10 @@ def _by_child(app: App, fleet: Fleet, resource: Resource, finding: Finding) -> F
         replace(fix, where=str(resource.id)) if (fix.target, fix.where) == ("manifest", str(relation.resource)) else fix
         for fix in of_kind(Resource(relation.resource), said)
     )
-    return replace(finding, fixes=(*kind_fix(app, fleet, resource, said), *of_child, *finding.fixes))
+    manifest = resource.desired or {}
+    twin = twin_of_missing(fleet, app.cluster, resource.namespace, manifest, said)
+    named = twin_fixes(resource.id, twin) if twin else ()
+    return replace(finding, fixes=(*named, *of_child, *finding.fixes))
 
 
 def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:

@@ -8,9 +8,11 @@ from difflib import get_close_matches
 
 from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
+from argolint.redaction import excerpt
 from argolint.relations.operator_version import OperatorVersion
 from argolint.sequence.order import place_of
-from argolint.values import below, dig, enumerated, items, sh
+from argolint.values import below, dig, enumerated, items, sh, text_at
+from argolint.values.kubernetes import data_keys
 
 from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
@@ -136,6 +138,7 @@ def exact_edits(
         case "store-credential":
             yield from _namespace_fixes(app, fleet, resource, found)
         case "template":
+            yield from _template_source_fixes(app, resource, found)
             yield from _template_name_fixes(resource, found)
 
 
@@ -190,6 +193,20 @@ def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosi
         yield from (fix,) if fix else ()
 
 
+def _template_source_fixes(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The edit that names the key of a similar name in the ConfigMap or Secret of templateFrom, which this application has."""
+    name, item = found.detail.get("source", ""), found.detail.get("item", "")
+    kind = {"configmap": "configMap", "secret": "secret"}.get(found.detail.get("of", ""), "")
+    held = app.find("", kind[:1].upper() + kind[1:], resource.namespace, name) if kind and item else None
+    near = get_close_matches(item, sorted(data_keys(held.live or held.desired)), 1, 0.6) if held is not None else []
+    for n, source in enumerate(items(resource.live, "spec", "target", "template", "templateFrom")):
+        for k, each in enumerate(items(source, kind, "items") if near and dig(source, kind, "name") == name else ()):
+            if dig(each, "key") == item:
+                path = f"/spec/target/template/templateFrom/{n}/{kind}/items/{k}/key"
+                yield field_fix(resource, f'Read key "{near[0]}", which "{name}" holds', path, near[0])
+                return
+
+
 def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """Fixes for names in the template that Go cannot parse, or that spec.data does not fetch."""
     manifest = resource.live or resource.any
@@ -210,6 +227,9 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
     late = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace).resource
     if late is not None and app.resource(late.key) is late and late.missing and _comes_later(late, resource):
         yield earlier_wave_fix(late, resource, "the store or generator")
+    elif late is not None and (refusal := _refusal(app, late)):
+        title = f'Write {kind} "{name}" as the API server accepts it'
+        yield manifest_text(str(late.id), title, refusal, "the operator then tries again within 7 min")
     elif owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
         edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
@@ -228,6 +248,12 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
             yield field_fix(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+
+
+def _refusal(app: App, late: Resource) -> str:
+    """What the API server said when the last sync applied the object in vain; empty if it was applied, or is of another application."""
+    rows = app.operation.results_of(late.id) if app.operation and app.resource(late.key) is late else ()
+    return next((excerpt(text_at(row, "message"), 600) for row in rows if row.get("status") == "SyncFailed"), "")
 
 
 def _comes_later(late: Resource, early: Resource) -> bool:

@@ -67,6 +67,8 @@ def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis
         "function": found.detail.get("function", ""),
         "variable": found.detail.get("variable", ""),
         "of": found.detail.get("of", ""),
+        "source": found.detail.get("source", ""),
+        "item": found.detail.get("item", ""),
         "missing": found.detail.get("missing", ""),
         "since": since if is_late else "",
         "engine_v1": old,

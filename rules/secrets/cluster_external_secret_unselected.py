@@ -17,7 +17,7 @@ Sources: external-secrets pkg/controllers/clusterexternalsecret/clusterexternals
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, Symptom
 from argolint.edits import live_command, manifest_text, set_field
 from argolint.values import enumerated, items, mapping, maps, sh, text_at, texts
 
@@ -101,4 +101,4 @@ def _fix(app: App, resource: Resource, spec: Json, waiting: str) -> Fix:
     return live_command(f"Namespace {waiting}", title, f"{_LOOK}\nkubectl label namespace {sh(waiting)} {pairs}")
 
 
-RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets)
+RULE = Rule(**Rule.page(__name__), severity="warning", check=check, reads=es.holds_external_secrets, rank=Rank.CAUSE)

@@ -318,6 +318,10 @@ def _reason(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return "a second write of the Secret crossed the first one"
     if found.cause == "invalid-keys" and (lost := next(lost_groups(resource.live), None)) is not None:
         return lost.says
+    if found.cause == "template" and "invalid syntax" in found.text:
+        for misread in target_misreads(resource.live):
+            if misread.escape:
+                return f"Go knows no {misread.written} in a quoted text of its template"
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
         return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
@@ -356,7 +360,7 @@ _QUOTED = (
 def _quote(found: Diagnosis) -> str:
     """The quoted text, if the cause alone does not show the remedy."""
     deciding = found.topic == "entry-wrong" or (found.cause in _QUOTED and found.topic in _GENERAL)
-    return found.text if deciding else ""
+    return found.text if deciding and "invalid syntax" not in found.text else ""
 
 
 def _consequence(

@@ -487,50 +487,20 @@ def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Dec
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
-    absent = ABSENT.search(trouble.text)
-    keyless = NO_KEY.search(trouble.text)
+    absent, keyless = ABSENT.search(trouble.text), NO_KEY.search(trouble.text)
     topic, said = _topic(trouble)
+    unknown = dict.fromkeys(("missing_kind", "missing_name", "missing_key", "bringer", "brought"), "")
+    facts = {**_facts(app, id_, obj, trouble), **unknown, **said}
     pull_secrets = _pull_secrets(app.events(trouble.node.id, trouble.node.uid) or ()) if topic == "image-auth" else ()
-    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
-    facts |= said
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
-            topic = "missing-made"
-            facts |= {
-                "maker": str(maker.id),
-                "command": Shell(kubectl_name(maker.id)),
-                "there": maker.live is not False,
-                "auth": "",
-                "login": False,
-                "denied": "",
-            }
-            if (silent := silent_maker(app, fleet, id_.namespace, absent[2])) is not None:
-                facts |= vault_facts(app, silent)
-        elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
-            topic = "missing-hook"
-            facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
-        else:
-            awaited = app.operation.awaited if app.operation else None
-            waits = awaited is not None and awaited.reason == "healthy state of"
-            topic = "missing"
-            hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
-            facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
-            facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
-            facts |= policy_facts(app, fleet, facts["missing_kind"], absent[2])
-            facts |= _near_facts(
-                app,
-                fleet,
-                id_,
-                obj,
-                absent[2],
-                {"secret": "Secret", "configmap": "ConfigMap"}.get(facts["missing_kind"], ""),
-            )
-            facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
+        topic, more = _absent_facts(app, fleet, id_, obj, absent[1].lower(), absent[2])
+        facts |= more
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
+        facts |= {"brought": _brought(app, fleet, id_.namespace, keyless[4]) if facts["bringer"] else ""}
     elif pull_secrets:
         topic = "image-secret"
         maker = maker_of(app, fleet, id_.namespace, pull_secrets[0])
@@ -538,19 +508,49 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"command": Shell(kubectl_name(maker.id))} if maker else {}
         facts |= _near_facts(app, fleet, id_, obj, pull_secrets[0], "Secret")
     elif topic == "scheduler":
-        facts |= {"gated": status_reason(trouble.node) == "SchedulingGated", "gates": enumerated(own_gates(obj))}
-        facts |= {"scheduler": own_scheduler(obj)}
+        gated = status_reason(trouble.node) == "SchedulingGated"
+        facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
     elif topic == "non-root":
         facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
-    if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
-        near, patch = key_edits(app, id_, obj, lost)
-        keys = sorted({key for _, keys in lacking_keys(app, id_, obj, lost) for key in keys})
-        facts |= {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
-        facts |= {"bringer": ""} if keys else {}
-    if topic == "volume-class":
+    elif topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
+    if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
+        facts |= _key_facts(app, id_, obj, lost)
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _absent_facts(
+    app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, kind: str, name: str
+) -> tuple[str, dict[str, Json]]:
+    """The topic and the facts of a Secret, ConfigMap or other object that is not there: who makes it, or was to."""
+    if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
+        made: dict[str, Json] = {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id))}
+        made |= {"there": maker.live is not False, "auth": "", "login": False, "denied": ""}
+        silent = silent_maker(app, fleet, id_.namespace, name)
+        return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
+    if _is_gone_hook(app, id_.namespace, kind, name):
+        return "missing-hook", {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
+    awaited = app.operation.awaited if app.operation else None
+    waits = awaited is not None and awaited.reason == "healthy state of"
+    hook = hook_job(app, id_.namespace, kind, name)
+    return "missing", {
+        "unseen": not hook and waits and app.evidence.get(Want("manifests")) is None,
+        **_asked_of(app, fleet, obj, kind, name),
+        **policy_facts(app, fleet, kind, name),
+        **_near_facts(app, fleet, id_, obj, name, {"secret": "Secret", "configmap": "ConfigMap"}.get(kind, "")),
+        "hook": hook,
+        "command": Shell(whole_sync_command(app)),
+        "app": str(app.ref),
+    }
+
+
+def _key_facts(app: App, id_: ResourceId, obj: Object | None, key: str) -> dict[str, Json]:
+    """The keys of the object that lacks this one, and the edit that reads the nearest."""
+    near, patch = key_edits(app, id_, obj, key)
+    keys = sorted({each for _, have in lacking_keys(app, id_, obj, key) for each in have})
+    found: dict[str, Json] = {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
+    return {**found, "bringer": ""} if keys else found
 
 
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
@@ -605,6 +605,20 @@ def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -
     key = ResourceKey(app.cluster, "", "Secret" if kind == "secret" else "ConfigMap", id_.namespace, name)
     owner = next(iter(fleet.owners(key)), None)
     return f"application {owner}" if owner else ""
+
+
+def _brought(app: App, fleet: Fleet, namespace: str, secret: str) -> str:
+    """How an ExternalSecret of this application names the keys that it fetches together; empty for every other maker."""
+    maker = maker_of(app, fleet, namespace, secret)
+    made = app.resource(maker.id.key) if maker is not None else None
+    for number, entry in enumerate(maps(made.any if made else {}, "spec", "dataFrom")):
+        place = f"spec.dataFrom[{number}]"
+        if (rewrites := maps(entry, "rewrite")) and (regexp := mapping(rewrites[-1], "regexp")):
+            source, target = excerpt(text_at(regexp, "source"), 200), excerpt(text_at(regexp, "target"), 200)
+            return f"{place} renames each key that it fetches: {source} becomes {target}, and two that become one lose a value."
+        if mapping(entry, "find"):
+            return f"{place}.find writes one key for each secret that it finds, with the secret's name: single values of a secret come by `extract`, or by spec.data with `property`."
+    return ""
 
 
 def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:

@@ -93,14 +93,14 @@ def _is_history(app: App, operation: Operation) -> bool:
 
 
 def _result_failures(app: App, operation: Operation) -> Iterator[Failed]:
-    for result in operation.turned_degraded:
-        yield Failed(_resource_id(app, result), str(result.get("message") or operation.message), *UNEXPLAINED)
     for result in operation.results:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
             continue
         found = result_failure(app, result, operation.message)
         yield replace(found, hook=str(result.get("hookType") or "") if hook else "")
+    for result in operation.turned_degraded:
+        yield Failed(_resource_id(app, result), str(result.get("message") or operation.message), *UNEXPLAINED)
 
 
 def result_failure(app: App, result: Object, otherwise: str = "") -> Failed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from argolint import App, Fix, Json, Object, Resource, ResourceId
 from argolint.application.permissions import kind_lists, permits_kind
@@ -16,7 +16,7 @@ from argolint.values import annotations_of, dig, enumerated, maps, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
-from ..shared.fields import field_fixes, quoting_operations
+from ..shared.fields import field_fixes, retyped, spelling_caveat
 from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
@@ -33,9 +33,13 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
     if topic == "no-namespace" and project is not None and not permits_kind(project, namespace, namespaced=False):
         topic = "namespace-refused"
     manifest = _manifest(app, failed)
-    if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
+    if failed.id and topic == "quantity" and (patch := quantity_operations(manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, "sync-failed/quantity-at", {**_facts(app, failed), **patch_facts}, failed.id)
+    if failed.id and (topic == "quote" or "cannot unmarshal" in failed.message):
+        topic_at, patch = retyped(manifest)
+        if topic_at:
+            return retyping_advice(failed.id, topic_at, patch)
     if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
         return advice(
             __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
@@ -81,8 +85,16 @@ def _permission(app: App, id_: ResourceId | None, project: Object | None) -> She
 _LISTS = (("allow", "Whitelist"), ("deny", "Blacklist"))
 
 
-_PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
-"""Faults whose message names no field, and the edits that end them."""
+def retyping_advice(id_: ResourceId, topic: str, patch: Sequence[Json]) -> tuple[Fix, ...]:
+    """The fix that gives values the types of their fields."""
+    places = [str(dig(step, "path")) for step in patch]
+    facts = {
+        "object": str(id_),
+        "at": enumerated(places, "field", limit=1),
+        "patch": patch,
+        "spelling": spelling_caveat(patch),
+    }
+    return advice(__package__, f"sync-failed/{topic}", facts, id_)
 
 
 _NO_SUBJECT_NAMESPACE = regex(r"is invalid: \[?subjects\[\d{1,4}\]\.namespace: Required value")
