@@ -108,7 +108,7 @@ def _is_meant(ref: Object, listener: Object) -> bool:
 
 
 def _fault(listener: Object, route: ResourceId, gateway_namespace: str, hosts: tuple[str, ...]) -> str:
-    """What of the listener keeps the route out; empty if nothing does. A label selector does if nothing else does, since the controller has refused."""
+    """The part of the listener that keeps the route out; empty if nothing does. A label selector does if nothing else does, since the controller has refused."""
     kinds, source = _kinds(listener), text_at(listener, "allowedRoutes", "namespaces", "from") or "Same"
     if kinds and route.kind not in kinds:
         return _KINDS

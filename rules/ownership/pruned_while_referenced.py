@@ -253,7 +253,7 @@ def _late_fixes(resource: Resource, user: User) -> Iterator[Fix]:
     )
     yield manifest_text(
         f"the source that held {resource.id}",
-        "Or bring it back, so that a sync makes it anew once it is gone",
+        "Or bring it back, so that a sync makes it again once it is gone",
         f"restore the manifest of {resource.id}\n",
         "what the deleted one holds is lost",
     )
