@@ -117,6 +117,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if change is not None:
                 step = failing_step(app, fleet, resource)
                 yield _foreseen_finding(app, resource, change, step, shown=change not in resource.pending)
+            elif lost := _lost_by_replace(app, resource):
+                yield _replaced_finding(app, resource, lost, failing_step(app, fleet, resource))
             elif coming := _coming_refusal(app, resource):
                 yield _refused_finding(app, resource, coming, failing_step(app, fleet, resource))
 
@@ -340,6 +342,26 @@ def _foreseen_finding(app: App, resource: Resource, change: Change, step: str, *
             for c in resource.changes
             if shown and _top_field(c.pointer) == pointer
         ),
+    )
+
+
+def _lost_by_replace(app: App, resource: Resource) -> str:
+    """The field that the cluster filled in, that cannot change, and that a replacement leaves out; empty if there is none."""
+    pointer = _GIVEN.get((resource.group, resource.kind), "")
+    kept = not pointer or not get(resource.live, pointer, None) or get(resource.desired, pointer, None)
+    return "" if kept or not is_sent_whole(app, resource.desired) else pointer
+
+
+_GIVEN = {("", "PersistentVolumeClaim"): "/spec/volumeName", ("batch", "Job"): "/spec/selector"}
+
+
+def _replaced_finding(app: App, resource: Resource, pointer: str, step: str) -> Finding:
+    return Finding(
+        message=f"Replace=true sends {resource.id} without {pointer}, which the cluster filled in and nothing may change: the next {step} of application {app.ref} fails.",
+        at=Location(app.ref, resource.id, pointer),
+        confidence="likely",
+        evidence=(f"live has {pointer}, and Git does not",),
+        fixes=tuple(_root_cause_fixes(app, (), resource)),
     )
 
 

@@ -170,8 +170,8 @@ def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     wave = marks.get(SYNC_WAVE)
     if isinstance(wave, str) and not _WAVE.fullmatch(wave):
         number = _WAVE.fullmatch(wave.strip())
-        instead = "that of its Helm hook weight" if _HELM_WEIGHT in marks else "0"
-        then = f"a wave is a whole number, so the object is applied in wave {instead}"
+        instead = "by its Helm hook weight" if _HELM_WEIGHT in marks else "in wave 0"
+        then = f"a wave is a whole number, so the object is applied {instead}"
         yield Fault(_annotation_pointer(SYNC_WAVE), wave, then, wave.strip() if number else None, written=_NUMBER)
     yield from _annotation_name_faults(manifest)
 
