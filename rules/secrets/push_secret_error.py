@@ -53,8 +53,22 @@ def _meant(text: str) -> Match | None:
 def _failing_push_secrets(app: App) -> Iterator[Resource]:
     for kind in PLURALS:
         for resource in app.of_kind(kind, es.GROUP):
-            if es.ready_condition(resource.live).get("status") == "False" and not es.is_deleting(resource):
+            if _is_failing(resource) and not es.is_deleting(resource):
                 yield resource
+
+
+def _is_failing(resource: Resource) -> bool:
+    return es.ready_condition(resource.live).get("status") == "False"
+
+
+def _is_over(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the condition tells of an earlier attempt: what it misses is there now."""
+    text = cleaned_text(str(es.ready_condition(resource.live).get("message") or ""))
+    if _is_source_missing(resource, text):
+        place = (resource.namespace, _source_name(resource))
+        return any((node.id.namespace, node.id.name) == place for node in app.nodes_of("Secret", ""))
+    store = _missing_store(app, fleet, resource, text)
+    return store is not None and store.is_ready is True
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -69,9 +83,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each PushSecret that is Ready=False, or that the operator cannot push without a word."""
     for resource in app.of_kind("PushSecret", es.GROUP):
         fault = None if es.is_deleting(resource) else unsaid_fault(app, fleet, resource)
-        if fault is not None and es.ready_condition(resource.live).get("status") != "False":
+        if fault is not None and (not _is_failing(resource) or _is_over(app, fleet, resource)):
             yield _unsaid_finding(app, resource, fault)
     for resource in _failing_push_secrets(app):
+        if _is_over(app, fleet, resource) and unsaid_fault(app, fleet, resource) is not None:
+            continue
         condition = es.ready_condition(resource.live)
         message = cleaned_text(str(condition.get("message") or ""))
         events = current_warnings(app, resource) if message in GENERIC else ()
@@ -96,15 +112,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _unsaid_finding(app: App, resource: Resource, fault: UnsaidFault) -> Finding:
-    stays = "its condition stays Ready=True" if es.ready_condition(resource.live) else "it has no condition"
+    status = es.ready_condition(resource.live).get("status")
+    stays = f"its condition stays Ready={status}" if status else "it has no condition"
     return Finding(
         message=f"{resource.id} pushes nothing because {fault.says}, and {stays}.",
         at=Location(app.ref, resource.id, fault.pointer),
         confidence="likely",
         evidence=("the operator writes no condition for that: a template that fails shows in its log alone",),
-        fixes=(manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}"),),
+        fixes=(_unsaid_fix(resource, fault),),
         explains=es.health_consequences(app, resource.id),
     )
+
+
+def _unsaid_fix(resource: Resource, fault: UnsaidFault) -> Fix:
+    if not fault.forced:
+        return manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}")
+    retry = es.force_sync(f"{PLURALS[resource.kind]}.external-secrets.io", resource.namespace, resource.name)
+    text = f"{retry}   # without a store it was left alone, and the operator looks at it no more by itself"
+    return live_command(resource.id, fault.mends, text)
 
 
 def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
@@ -133,12 +158,19 @@ def _has_source_appeared(app: App, resource: Resource) -> bool:
 
 def _has_store_recovered(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
     """Whether the missing store turned Ready within the last minutes."""
+    store = _missing_store(app, fleet, resource, text)
+    if store is None or store.is_ready is not True or store.since is None:
+        return False
+    return app.observed_at - store.since < PATIENCE
+
+
+def _missing_store(app: App, fleet: Fleet, resource: Resource, text: str) -> stores.Store | None:
+    """The store that a text calls missing or not ready."""
     found = classify(text)
     if found is None or found.cause not in ("store-not-found", "store-not-ready"):
-        return False
+        return None
     ref = es.StoreRef(found.detail["kind"], found.detail["store"], "")
-    store = stores.find(app, fleet, ref, resource.namespace)
-    return store.is_ready is True and store.since is not None and app.observed_at - store.since < PATIENCE
+    return stores.find(app, fleet, ref, resource.namespace)
 
 
 def _consequence(resource: Resource, text: str) -> str:
