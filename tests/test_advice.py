@@ -179,6 +179,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/quote-at": {"at", "patch", "spelling"},
         "sync-failed/quantity-at": {"at", "patch"},
         "sync-failed/subject-namespace-at": {"patch"},
+        "sync-failed/ingress-form-at": {"patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked", "up"},
     }

@@ -12,8 +12,8 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, maps, sh
-from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
+from argolint.values import annotations_of, dig, enumerated, mapping, maps, sh
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes, retyped, spelling_caveat
@@ -44,6 +44,8 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         return advice(
             __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
         )
+    if topic == "validation" and failed.id and (patch := _ingress_operations(manifest)):
+        return advice(__package__, "sync-failed/ingress-form-at", {"object": str(failed.id), "patch": patch}, failed.id)
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
@@ -110,6 +112,36 @@ def _subject_operations(app: App, manifest: Object | None, message: str) -> list
         if subject.get("kind") == "ServiceAccount" and not subject.get("namespace") and value:
             made.append({"op": "add", "path": f"/subjects/{place}/namespace", "value": value})
     return made
+
+
+def _ingress_operations(manifest: Object | None) -> list[Json]:
+    """Operations that write an Ingress of networking.k8s.io/v1 as that version has it, if it still has the backends of v1beta1."""
+    if manifest is None or (api_of(manifest), manifest.get("kind")) != (("networking.k8s.io", "v1"), "Ingress"):
+        return []
+    spec = mapping(manifest, "spec")
+    made: list[Json] = []
+    for rule, each in enumerate(maps(spec, "rules")):
+        for place, path in enumerate(maps(each, "http", "paths")):
+            at = f"/spec/rules/{rule}/http/paths/{place}"
+            if service := _service_of(mapping(path, "backend")):
+                made.append({"op": "replace", "path": f"{at}/backend", "value": service})
+                if not path.get("pathType"):
+                    made.append({"op": "add", "path": f"{at}/pathType", "value": "ImplementationSpecific"})
+    if service := _service_of(mapping(spec, "backend")):
+        made += [
+            {"op": "remove", "path": "/spec/backend"},
+            {"op": "add", "path": "/spec/defaultBackend", "value": service},
+        ]
+    return made
+
+
+def _service_of(backend: Object) -> Json:
+    """The backend of v1 that says what this one of v1beta1 says; None for another one."""
+    name, port = backend.get("serviceName"), backend.get("servicePort")
+    if not name or port is None:
+        return None
+    number = int(port) if str(port).isdecimal() else None
+    return {"service": {"name": name, "port": {"name": port} if number is None else {"number": number}}}
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
