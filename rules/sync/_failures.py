@@ -12,6 +12,7 @@ from argolint.values import dig
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
+from ..shared.operations import has_revision_moved
 
 UNEXPLAINED = ("sync-failed", "unknown")
 
@@ -89,13 +90,6 @@ def _is_history(app: App, operation: Operation) -> bool:
     )
     dry = dig(operation.raw, "operation", "sync", "dryRun") is True
     return dry or compares_again or has_revision_moved(app, operation)
-
-
-def has_revision_moved(app: App, operation: Operation) -> bool:
-    """True if Argo CD now compares another revision than the operation applied; False if the latter is not resolved."""
-    revisions = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
-    tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
-    return bool(tried) and not revisions & tried
 
 
 def _result_failures(app: App, operation: Operation) -> Iterator[Failed]:
