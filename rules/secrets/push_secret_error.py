@@ -62,7 +62,7 @@ def _is_failing(resource: Resource) -> bool:
 
 
 def _is_over(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """Whether the condition tells of an earlier attempt: what it misses is there now."""
+    """Whether the condition is from an earlier attempt: what it misses is there now."""
     text = cleaned_text(str(es.ready_condition(resource.live).get("message") or ""))
     if _is_source_missing(resource, text):
         place = (resource.namespace, _source_name(resource))
