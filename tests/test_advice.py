@@ -246,7 +246,19 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     assert (
         _missing(
             needed,
-            {*facts, "missing_kind", "missing_name", "missing_key", "bringer", "brought", *said, *lacks, *made, *after, *later},
+            {
+                *facts,
+                "missing_kind",
+                "missing_name",
+                "missing_key",
+                "bringer",
+                "brought",
+                *said,
+                *lacks,
+                *made,
+                *after,
+                *later,
+            },
         )
         == {}
     )
