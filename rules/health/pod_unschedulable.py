@@ -237,6 +237,8 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     if nodes is None:
         return f'{verb}: "{telling(trouble.text, min(12, 20 - len(verb.split())))}"'
     part = next((p for p in _ITEMS.split(nodes["each"]) if scheduling_cause(p)[0] == trouble.cause), nodes["each"])
+    if "ReadWriteOncePod access mode already in-use" in part:
+        return f"{fit} on no node: another pod has their claim, which one pod alone may mount (ReadWriteOncePod)"
     counted = _COUNTED.match(part)
     if counted is None:
         return f'{fit} on no node: "{telling(part)}"'
@@ -259,12 +261,13 @@ _COUNTED = regex(r"(?P<some>\d{1,6}) ")
 _TAINT = regex(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
 _INSUFFICIENT = regex(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = regex(r'secrets? "([^"]{1,253})" not found')
+_NO_PULL_SECRET = regex(r"finds no pull Secret (\S{1,253})$")
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253})")
 
 
 def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
     """The shared cause: the maker of the missing Secret, or a lack that affects many workloads: resources of the cluster's nodes, or the namespace's quota."""
-    for name in _NO_SECRET.findall(trouble.text):
+    for name in (*_NO_SECRET.findall(trouble.text), *_NO_PULL_SECRET.findall(trouble.verb)):
         maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
             yield Follows(Symptom.health(maker.id))

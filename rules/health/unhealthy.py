@@ -60,6 +60,7 @@ from . import _rolling
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
+from ._waiting import hook_fixes
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -279,7 +280,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
+        fixes=(
+            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
+            *(() if pod_troubles else hook_fixes(app, resource)),
+        ),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
