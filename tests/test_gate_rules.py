@@ -976,6 +976,94 @@ FAULTY = {
 }
 
 
+RULED = json.loads(json.dumps(TIDES))
+RULED["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [
+    {"rule": "self.height < 9", "message": "too high"}
+]
+ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+def admission(resource: str, only: str) -> list[Manifest]:
+    """A policy on a kind, bound to one namespace."""
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": [resource]}
+    checks = [{"expression": "object.spec.replicas < 4", "message": "three at most"}]
+    constraints = {"matchConstraints": {"resourceRules": [rule]}, "validations": checks}
+    selector = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": only}}}
+    bound = {"policyName": "few", "validationActions": ["Deny"], "matchResources": selector}
+    return [
+        made("ValidatingAdmissionPolicy", "few", ADMISSION, spec=constraints),
+        made("ValidatingAdmissionPolicyBinding", "few", ADMISSION, spec=bound),
+    ]
+
+
+def reading(secret: str) -> Manifest:
+    return deployment("web", env=[key_of(secret, "a")])
+
+
+UNCHECKED: Mapping[str, tuple[Case, tuple[str, ...]]] = {
+    "names that nothing brings": (
+        Case({"web/deployment.yaml": [running_as(reading("till"), "till")]}),
+        (
+            "whether Secret shop/till is there, which Deployment shop/web names: no application brings it",
+            "whether ServiceAccount shop/till is there, which Deployment shop/web names: no application brings it",
+        ),
+    ),
+    "names that an application brings, an operator makes or a workload reads today": (
+        Case(
+            {
+                "web/deployment.yaml": [running_as(reading("e"), "web")],
+                "web/more.yaml": [{**reading("old"), "metadata": {"name": "more"}}],
+            },
+            base={
+                "web/account.yaml": [made("ServiceAccount", "web"), {**reading("old"), "metadata": {"name": "old"}}],
+                "admin/es.yaml": [external_secret("e", IN_MAIN), STORE],
+            },
+        ),
+        (),
+    ),
+    "a namespace in which nothing is": (
+        Case({"web/far.yaml": [{**config("far"), "metadata": {"name": "far", "namespace": "far"}}]}),
+        (
+            "whether Namespace far is there, in which ConfigMap far/far comes: no application has it, or had an object in it",
+        ),
+    ),
+    "rules of a definition": (
+        Case(
+            {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 9})]},
+            base={"web/crd.yaml": [RULED]},
+        ),
+        ("whether Tide shop/low keeps the rules of CustomResourceDefinition tides.sea.example: “too high”",),
+    ),
+    "a definition without rules": (
+        Case(
+            {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 9})]},
+            base={"web/crd.yaml": [TIDES]},
+        ),
+        (),
+    ),
+    "a policy on the kind": (
+        Case(
+            {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+            base={"admin/p.yaml": admission("deployments", "shop")},
+        ),
+        ("whether Deployment shop/web keeps ValidatingAdmissionPolicy few: “three at most”",),
+    ),
+    "policies on another kind or namespace": (
+        Case(
+            {"web/deployment.yaml": [with_spec(deployment("web"), replicas=4)]},
+            base={"admin/p.yaml": admission("daemonsets", "shop"), "cart/p.yaml": admission("deployments", "other")},
+        ),
+        (),
+    ),
+}
+"""Changes of which only the cluster knows the end, with what the report says of them."""
+
+
+@pytest.mark.parametrize(("case", "said"), UNCHECKED.values(), ids=UNCHECKED)
+def test_what_only_the_cluster_can_answer_is_named(case: Case, said: tuple[str, ...], tmp_path: Path) -> None:
+    assert run(case, tmp_path).unchecked == said
+
+
 @pytest.mark.parametrize("case", HARMLESS.values(), ids=HARMLESS)
 def test_a_harmless_change_is_silent(case: Case, tmp_path: Path) -> None:
     verdict = run(case, tmp_path)
@@ -1090,7 +1178,12 @@ def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) ->
     assert [f.rule for f in verdict.head.findings if f.rule == "shared-resource"] == []
 
 
-def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "reached"), [("web/more.yaml", False), ("web/role.yaml", True)])
+def test_a_neighbour_that_cannot_be_read_counts_where_the_change_reaches_it(
+    file: str, reached: bool, tmp_path: Path
+) -> None:
+    """An application that lists an object of the change is looked at; another one is named, and does not decide."""
+
     class Refusing(GitServer):
         def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
             if path.endswith("/admin/managed-resources"):
@@ -1101,9 +1194,13 @@ def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path:
     commit(tmp_path, {name: json.dumps(one) for name, (one,) in BASE.items()})
     server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
     git(tmp_path, "switch", "--create", "feature", "--quiet")
-    commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
+    commit(tmp_path, {file: json.dumps(ROLE if reached else config("more"))})
     verdict = verdict_on(server)
-    assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
+    assert {f.app.name for f in (*verdict.failures, *verdict.head.failures) if f.app} == (
+        {"admin"} if reached else set()
+    )
+    aside = [line for line in verdict.unlisted if line.startswith("argocd/admin: not touched by the change")]
+    assert len(aside) == (not reached)
 
 
 def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:

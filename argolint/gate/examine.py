@@ -15,8 +15,9 @@ from argolint.engine.load import needs_states, read_application, with_evidence
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
-from argolint.gate.sides import GatedServer
+from argolint.gate.sides import GatedServer, named_line
 from argolint.gate.touched import Touched
+from argolint.gate.unchecked import unchecked
 from argolint.gate.verdict import Mark, mark
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
@@ -28,12 +29,19 @@ from argolint.values import mapping
 
 @dataclass(frozen=True)
 class Examined:
-    """Results of the same applications on both sides. `apps`: those that were read and share objects with another Argo CD, as (before, after)."""
+    """Results of the same applications on both sides.
+
+    apps      those that were read and share objects with another Argo CD, as (before, after)
+    unlisted  what was not read of applications that the change does not reach
+    unchecked what only the cluster can answer about what the change brings
+    """
 
     before: tuple[AppResult, ...]
     after: tuple[AppResult, ...]
     failures: tuple[Failure, ...]
     apps: Mapping[AppRef, tuple[App | None, App | None]]
+    unlisted: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
@@ -47,14 +55,33 @@ def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) ->
     after_results = [
         _changed_result(j, after.get(j.ref), *both, gated, plan) for j, both in zip(judged, results, strict=True)
     ]
+    reached = {*shared, *_owners(judged, fleet)}
+    aside: dict[str, list[AppRef]] = {}
     for peer in each(_peers(judged, fleet, shared), lambda app: _peer_result(t, app, fleet, ahead, plan), plan.workers):
-        before_results.append(peer.before)
-        after_results.append(peer.after)
-        gathered += peer.failures
+        before_results.append(replace(peer.before, failures=()))
+        after_results.append(replace(peer.after, failures=()))
+        for failure in peer.failures:
+            if peer.before.ref in reached:
+                gathered.append(failure)
+            else:
+                aside.setdefault(f"{failure.stage}: {failure.error}", []).append(peer.before.ref)
         apps[peer.before.ref] = peer.apps
     crossed = fleet.crossings.keys() | ahead.crossings.keys()
     kept = {ref: pair for ref, pair in apps.items() if ref in crossed}
-    return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept)
+    unlisted = tuple(line for why, refs in aside.items() for line in named_line(refs, f"{_ASIDE} ({why})"))
+    found = [finding for result in after_results for finding in result.findings]
+    open_ = unchecked(t, judged, tuple(after.values()), fleet, ahead, found)
+    return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept, unlisted, open_)
+
+
+_ASIDE = "not touched by the change, and not read fully"
+
+
+def _owners(judged: Sequence[Touched], fleet: Fleet) -> Iterator[AppRef]:
+    """The applications whose lists name an object that comes or goes."""
+    for j in judged:
+        for key in (*j.delta.added, *j.delta.removed):
+            yield from fleet.owners(key)
 
 
 def _result_before(judged: Touched, fleet: Fleet, plan: Plan) -> AppResult:
@@ -94,8 +121,9 @@ def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan)
     loaded, failures = read_application(t, app, fleet, plan, states=states)
     gathered = [*failures]
     later = with_evidence(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
-    results = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
-    return _PeerResult(*results, tuple(gathered), (loaded, later))
+    before, after = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
+    every = dict.fromkeys((*gathered, *before.failures, *after.failures))
+    return _PeerResult(before, after, tuple(every), (loaded, later))
 
 
 def _has_other_claims(change: Delta) -> bool:

@@ -53,7 +53,9 @@ def judge(sources: Sequence[Source], change: GatedChange, plan: Plan) -> tuple[V
     found = _all_examined(read, gated, plan)
     broken = [f for f in (*attempted, *found) if isinstance(f, Failure)]
     whole = [
-        (_with_names(one, s), e) for one, s, e in zip(read, gated, found, strict=True) if not isinstance(e, Failure)
+        (_with_names(one, s, e.unlisted), e)
+        for one, s, e in zip(read, gated, found, strict=True)
+        if not isinstance(e, Failure)
     ]
     if not whole:
         raise ArgolintError(f"none of the Argo CDs can be read: {_failures_text((*unread, *broken))}", broken[-1].hint)
@@ -92,6 +94,7 @@ def verdict_of(
         tuple(line for one in gated_servers for line in one.unlisted),
         {ref: files for one in gated_servers for ref, files in one.files.items()},
         frozenset(grown),
+        tuple(line for one in found for line in one.unchecked),
     )
 
 
@@ -158,9 +161,9 @@ def _one_base(judging: Sequence[Listing], change: GatedChange) -> str:
     return next(iter(bases.values()))
 
 
-def _with_names(one: Listing, gated: GatedServer) -> GatedServer:
-    """The sides with the Argo CD's name in texts that name no application."""
-    lines = tuple(map(one.source.says, gated.unlisted))
+def _with_names(one: Listing, gated: GatedServer, more: Sequence[str]) -> GatedServer:
+    """The sides with the Argo CD's name in texts that name no application. `more`: what the examination left out."""
+    lines = tuple(map(one.source.says, (*gated.unlisted, *more)))
     return replace(gated, failures=labelled_failures(one.source, gated.failures), unlisted=lines)
 
 

@@ -5,9 +5,8 @@ candidates → renders of base and head → App and head App → the fleet ahead
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -33,7 +32,6 @@ from argolint.sources.git import Git
 from argolint.values import enumerated, plain, schema
 from argolint.values.kubernetes import group_of
 
-T = TypeVar("T")
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
 _GIVE_IT = "render it, too; --allow-incomplete leaves it out"
@@ -108,10 +106,10 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
             *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in every if j.unjudged and change.by_files),
         ),
         unlisted=(
-            *_named(others, lambda app: app.ref, f"follows another revision than {base_name}"),
+            *named_line((app.ref for app in others), f"follows another revision than {base_name}"),
             *unseen_set_notes(fleet, (c.app for c in found)),
             *_render_notes(renders, change),
-            *_named((j for j in every if j.regenerated_only), lambda j: j.ref, _REGENERATED_ONLY),
+            *named_line((j.ref for j in every if j.regenerated_only), _REGENERATED_ONLY),
             *_unjudged_notes(judged),
             *_unchecked_notes(judged),
             *edits.notes,
@@ -157,26 +155,21 @@ def _lacking_failures(renders: Sequence[Renders], change: GatedChange) -> Iterat
 
 def _render_notes(renders: Sequence[Renders], change: GatedChange) -> Iterator[str]:
     if change.git is None:
-        yield from _named((r for r in renders if r.unread), _ref_of_render, _NEITHER_GIVEN_NOR_READ)
-    yield from _named((r for r in renders if r.base_error and r.head_error), _ref_of_render, _NO_RENDER)
+        yield from named_line((r.candidate.app.ref for r in renders if r.unread), _NEITHER_GIVEN_NOR_READ)
+    yield from named_line((r.candidate.app.ref for r in renders if r.base_error and r.head_error), _NO_RENDER)
 
 
-def _ref_of_render(render: Renders) -> AppRef:
-    return render.candidate.app.ref
-
-
-def _named(items: Iterable[T], ref_of: Callable[[T], AppRef], text: str) -> Iterator[str]:
+def named_line(refs: Iterable[AppRef], text: str) -> Iterator[str]:
     """One line about these applications, if there are any."""
-    refs = [str(ref_of(item)) for item in items]
-    if refs:
-        yield f"{enumerated(refs, limit=5)}: {text}"
+    if names := list(map(str, refs)):
+        yield f"{enumerated(names, limit=5)}: {text}"
 
 
 def _unjudged_notes(judged: Sequence[Touched]) -> Iterator[str]:
     """The Applications whose render is not known before the merge, by the reason."""
     for reason in sorted({j.unjudged for j in judged if j.unjudged}):
         text = reason[0].lower() + reason[1:].removesuffix(".")
-        yield from _named((j for j in judged if j.unjudged == reason), lambda j: j.ref, text)
+        yield from named_line((j.ref for j in judged if j.unjudged == reason), text)
 
 
 def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
@@ -187,7 +180,7 @@ def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
     kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
     if kinds:
         names = enumerated([plain(kind) for kind in kinds])
-        yield f"{names}: whether the API server keeps each of their fields is not known: the schema of their CRD is not read"
+        yield f"{names}: whether the API server keeps each of their fields is not checked"
 
 
 def _reads(found: Sequence[Candidate], change: GatedChange, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:

@@ -31,6 +31,7 @@ class Verdict:
     """`base` and `head`: whole outcomes of the same applications; `unlisted`: what was left out, and why.
 
     `fleets`: those of all Argo CDs that were read. `files`: the changed files that each application reads, if a checkout shows that.
+    `unchecked`: what only the cluster can answer.
     `grown`: findings of head that base has with fewer objects; they are about the added objects.
     """
 
@@ -43,6 +44,7 @@ class Verdict:
     unlisted: tuple[str, ...] = ()
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
     grown: frozenset[Mark] = frozenset()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def new(self) -> tuple[Finding, ...]:
@@ -116,6 +118,7 @@ def gate_report(verdict: Verdict, change: GatedChange) -> document.Gate:
         tuple(assemble.finding(f) for f in verdict.fixed),
         verdict.unlisted,
         deletes=deletion_sentences(verdict.apps, verdict.fleets) or msgspec.UNSET,
+        unchecked=verdict.unchecked or msgspec.UNSET,
     )
 
 

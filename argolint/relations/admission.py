@@ -203,8 +203,8 @@ def _other_namespace(complaint: Complaint, named: _Named, place: int, listener: 
     assert id_ is not None  # the caller has checked it
     spaces = mapping(listener, "allowedRoutes", "namespaces")
     asked, names = _asked(mapping(spaces, "selector")) if text_at(spaces, "from") == "Selector" else ({}, [])
-    if asked is None or (asked and names):
-        return
+    if asked is None or (asked and names) or id_.namespace in names:
+        return  # more than one label decides, or the listener admits it by now
     owner = namespace_owner(complaint.fleet, app.cluster, id_.namespace)
     same = (text_at(spaces, "from") or "Same") == "Same"
     names = [named.id.namespace] if same else names

@@ -239,7 +239,8 @@ class Gate(msgspec.Struct, frozen=True):
     """The effect of a change: `new` counts the report's findings, `fixed` the findings that base has and head does not (`gone`).
 
     `unlisted`: which applications were left out, and why, one sentence each. `fails`: why the gate does not pass, in one sentence; empty if
-    it passes. `deletes`: what is deleted after the merge, one sentence each.
+    it passes. `deletes`: what is deleted after the merge, one sentence each. `unchecked`: what only the cluster can answer, each
+    from "whether" on.
     """
 
     base: str
@@ -253,6 +254,7 @@ class Gate(msgspec.Struct, frozen=True):
     unlisted: tuple[str, ...] = ()
     fails: str = ""
     deletes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    unchecked: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForecastVersion(msgspec.Struct, frozen=True):

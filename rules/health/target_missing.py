@@ -200,7 +200,7 @@ def _names_both(resource: Resource, near: ResourceKey) -> bool:
 
 def _may_exist(app: App, fleet: Fleet, key: ResourceKey) -> bool:
     known = app.resource(key) is not None or bool(fleet.owners(key))
-    return known or is_in_tree(app, key.kind, key.namespace, key.name) or has_namesake_owner(app, fleet, key)
+    return known or is_in_tree(app, key.kind, key.namespace, key.name) or has_namesake_owner(fleet, key)
 
 
 def _almost(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
@@ -247,10 +247,10 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
     if app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, key.kind, key.namespace, key.name):
         return None
     not_found = _not_found_message(resource.live, key.name)
-    near = _nearest_object(app, fleet, key)
+    near = _nearest_object(fleet, key)
     if not_found:
         return _Absence(not_found, near or _only_unscaled(app, resource, key))
-    if has_namesake_owner(app, fleet, key):
+    if has_namesake_owner(fleet, key):
         return None
     if near is None and resource.group in _SCALERS:
         near = _scaled_today(app, fleet, resource, key)
@@ -294,7 +294,7 @@ def _not_found_message(live: Object | None, name: str) -> str:
     return ""
 
 
-def _nearest_object(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+def _nearest_object(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     """An object with almost the same name in its namespace, or with exactly this name in another kind or namespace."""
     return fleet.derive(_near_key, key)
 

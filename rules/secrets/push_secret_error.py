@@ -1,7 +1,8 @@
 """A PushSecret is not synced
 
 What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and the cause. Its condition has the whole error. If its source Secret
-was created, or its store became ready, within the last five minutes, the finding is information.
+was created, or its store became ready, within the last five minutes, the finding is information. A template that fails, and labels that
+no store has, are found in the manifest: the operator leaves the condition as it was.
 
 Why it hurts: the provider does not get the value, or keeps an old one, and its readers use that.
 
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.edits import set_field
+from argolint.edits import manifest_text, set_field
 from argolint.edits.advice import advice
 from argolint.messages import Match, telling
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
@@ -32,6 +33,7 @@ from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
+from ._push_unsaid import UnsaidFault, unsaid_fault
 from ._sync_error_surroundings import past_sentence
 from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings
 
@@ -64,7 +66,11 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each PushSecret that is Ready=False."""
+    """One finding for each PushSecret that is Ready=False, or that the operator cannot push without a word."""
+    for resource in app.of_kind("PushSecret", es.GROUP):
+        fault = None if es.is_deleting(resource) else unsaid_fault(app, fleet, resource)
+        if fault is not None and es.ready_condition(resource.live).get("status") != "False":
+            yield _unsaid_finding(app, resource, fault)
     for resource in _failing_push_secrets(app):
         condition = es.ready_condition(resource.live)
         message = cleaned_text(str(condition.get("message") or ""))
@@ -87,6 +93,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             explains=es.health_consequences(app, resource.id),
             follows=_follows(app, resource, text),
         )
+
+
+def _unsaid_finding(app: App, resource: Resource, fault: UnsaidFault) -> Finding:
+    stays = "its condition stays Ready=True" if es.ready_condition(resource.live) else "it has no condition"
+    return Finding(
+        message=f"{resource.id} pushes nothing because {fault.says}, and {stays}.",
+        at=Location(app.ref, resource.id, fault.pointer),
+        confidence="likely",
+        evidence=("the operator writes no condition for that: a template that fails shows in its log alone",),
+        fixes=(manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}"),),
+        explains=es.health_consequences(app, resource.id),
+    )
 
 
 def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:

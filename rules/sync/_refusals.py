@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from argolint import App, Fix, Json, Object, Resource, ResourceId
-from argolint.application.permissions import permits_kind
+from argolint.application.permissions import kind_lists, permits_kind
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
@@ -16,7 +16,7 @@ from argolint.values import annotations_of, dig, enumerated, maps, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
-from ..shared.fields import field_fixes, quoting_operations
+from ..shared.fields import field_fixes, retyped, spelling_caveat
 from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
@@ -33,9 +33,13 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
     if topic == "no-namespace" and project is not None and not permits_kind(project, namespace, namespaced=False):
         topic = "namespace-refused"
     manifest = _manifest(app, failed)
-    if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
+    if failed.id and topic == "quantity" and (patch := quantity_operations(manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, "sync-failed/quantity-at", {**_facts(app, failed), **patch_facts}, failed.id)
+    if failed.id and (topic == "quote" or "cannot unmarshal" in failed.message):
+        topic_at, patch = retyped(manifest)
+        if topic_at:
+            return retyping_advice(failed.id, topic_at, patch)
     if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
         return advice(
             __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
@@ -46,11 +50,51 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         )
         if named:
             return named
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+    permission = {"permission": _permission(app, failed.id, project)}
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **permission, **facts})
 
 
-_PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
-"""Faults whose message names no field, and the edits that end them."""
+def _permission(app: App, id_: ResourceId | None, project: Object | None) -> Shell:
+    """The commands that let the project permit the kind, by the list that refuses it; a project that is not known is shown first."""
+    if id_ is None:
+        return Shell("")
+    namespaced = bool(id_.namespace) and (id_.group, id_.kind) not in CLUSTER_SCOPED
+    name, scope = sh(app.ref.project), "namespace" if namespaced else "cluster"
+    command = f"argocd proj allow-{scope}-resource {name}"
+    own = f"{command} '{id_.group}' {id_.kind}"
+    if project is None:
+        of_lists = (f"{own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
+        return Shell("\n".join((f"argocd proj get {name} -o yaml", *(f"# {line}" for line in of_lists))))
+    is_listed, denied = kind_lists(project, id_, namespaced=namespaced)
+    lines = [] if is_listed else [f"{own} --list allow"]
+    for entry in denied:
+        plain = (entry.get("group") or "", entry.get("kind") or "", entry.get("name") or "") == (
+            id_.group,
+            id_.kind,
+            "",
+        )
+        pattern = f"{entry.get('group') or chr(39) * 2}/{entry.get('kind')}"
+        lines.append(
+            f"{own} --list deny"
+            if plain
+            else f"# {scope}ResourceBlacklist refuses {pattern}: write the kinds that it means there"
+        )
+    return Shell("\n".join(lines) or own)
+
+
+_LISTS = (("allow", "Whitelist"), ("deny", "Blacklist"))
+
+
+def retyping_advice(id_: ResourceId, topic: str, patch: Sequence[Json]) -> tuple[Fix, ...]:
+    """The fix that gives values the types of their fields."""
+    places = [str(dig(step, "path")) for step in patch]
+    facts = {
+        "object": str(id_),
+        "at": enumerated(places, "field", limit=1),
+        "patch": patch,
+        "spelling": spelling_caveat(patch),
+    }
+    return advice(__package__, f"sync-failed/{topic}", facts, id_)
 
 
 _NO_SUBJECT_NAMESPACE = regex(r"is invalid: \[?subjects\[\d{1,4}\]\.namespace: Required value")

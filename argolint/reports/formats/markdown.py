@@ -196,8 +196,10 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         yield f"- and {len(gone) - _NAMED} more"
     if report.remarks:
         yield from ("", *(f"- {text(remark)}" for remark in report.remarks))
-    if gate and gate.unlisted:
-        yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
+    if gate and (gate.unchecked or gate.unlisted):
+        yield ""
+        yield from (f"- not checked: {text(line)}" for line in gate.unchecked or ())
+        yield from (f"- left out: {text(line)}" for line in gate.unlisted)
     if not report.complete:
         failures = [f for f in report.failures if f.stage != DESTINATION]
         yield from (
