@@ -354,6 +354,10 @@ def storage_class(**fields: Any) -> Manifest:
     return made("StorageClass", "slow", "storage.k8s.io/v1", provisioner="example.com/disks", **fields)
 
 
+def port_of(protocol: str) -> dict[str, Any]:
+    return {"name": protocol.lower(), "port": 53, "protocol": protocol}
+
+
 def replaced(one: Manifest) -> Manifest:
     options = annotated(one, sync_options="Replace=true")
     return {**options, "metadata": {**options["metadata"], "labels": {"team": "a"}}}
@@ -364,6 +368,24 @@ HARMLESS = {
         {"web/claim.yaml": [sized(CLAIM, "3Gi")]},
         base={"web/claim.yaml": [CLAIM], "admin/class.yaml": [storage_class(allowVolumeExpansion=True)]},
         live=BOUND,
+    ),
+    "a second protocol for a port by server-side apply, a new Service with two, and another port": Case(
+        {
+            "web/s.yaml": [
+                annotated(service("web", ports=[port_of("TCP"), port_of("UDP")]), sync_options="ServerSideApply=true"),
+                service("cart", ports=[port_of("TCP"), port_of("UDP")]),
+                service("admin", ports=[port_of("UDP"), {"name": "tcp", "port": 54}]),
+            ]
+        },
+        base={"web/s.yaml": [service("web", ports=[port_of("UDP")]), service("admin", ports=[port_of("UDP")])]},
+    ),
+    "a mounted claim that becomes a hook which no sync deletes": Case(
+        {"web/files.yaml": [annotated(claim("files"), hook="PreSync", hook_delete_policy="HookFailed")]},
+        base={
+            "web/files.yaml": [claim("files")],
+            "web/deployment.yaml": [with_spec(mounting(deployment("web"), "files"), replicas=1)],
+        },
+        live={"Deployment/web": {"status": {"replicas": 1}}},
     ),
     "a claim that is replaced with the name of its volume": Case(
         {"web/claim.yaml": [replaced(with_spec(CLAIM, volumeName="pv-1", storageClassName="slow"))]},
@@ -884,6 +906,20 @@ FAULTY = {
         {"web/door.yaml": [service("web", type="LoadBalancer")]},
         (("quota-exceeded", "error", "web", ""),),
         base={"admin/quota.yaml": [made("ResourceQuota", "few", spec={"hard": {"services.loadbalancers": "0"}})]},
+    ),
+    "a second protocol for a port of a Service": Case(
+        {"web/s.yaml": [service("web", ports=[port_of("TCP"), port_of("UDP")])]},
+        (("duplicate-env", "error", "web", "/spec/ports/0"),),
+        base={"web/s.yaml": [service("web", ports=[port_of("UDP")])]},
+    ),
+    "a claim that becomes a hook while pods mount it": Case(
+        {"web/files.yaml": [annotated(claim("files"), hook="PreSync")]},
+        (("sync-deadlock", "error", "web", "/metadata/annotations/argocd.argoproj.io~1hook"),),
+        base={
+            "web/files.yaml": [claim("files")],
+            "web/deployment.yaml": [with_spec(mounting(deployment("web"), "files"), replicas=1)],
+        },
+        live={"Deployment/web": {"status": {"replicas": 1}}},
     ),
     "two pods for a volume of one node": Case(
         {"web/files.yaml": [claim("files"), mounting(deployment("web"), "files")], "web/deployment.yaml": None},

@@ -56,7 +56,13 @@ def with_hooks(app: App, hooks: Mapping[ResourceKey, Object]) -> App:
 
 def _hook(resource: Resource, desired: Object) -> Resource:
     return structs.replace(
-        resource, status="", hook=True, desired_state=desired, desired_known=True, sync_wave=wave(desired)
+        resource,
+        status="",
+        hook=True,
+        requires_pruning=False,
+        desired_state=desired,
+        desired_known=True,
+        sync_wave=wave(desired),
     )
 
 

@@ -1,12 +1,13 @@
 """One name twice in a list that Kubernetes merges by name
 
 What it finds: an environment variable, port, mount path, volume or container that occurs twice in one list. Also syncs or comparisons that
-failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value"), where only the live object may still have both.
+failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value"), where only the live object may still have both. And a
+port of a Service or container that comes to have a second protocol: a client-side apply merges ports by number alone.
 
 Why it hurts: the last entry counts today. At the next change the merge patch by name may drop or keep the wrong one, and a server-side apply
 refuses the object.
 
-How to fix: keep one entry.
+How to fix: keep one entry; apply an object with two protocols of one port server-side.
 
 Argo CD shows no sign of this fault. In a fleet of up to 200 applications, all are read for it. In a larger fleet, an application without
 symptoms is only checked if another rule reads it, or with `--deep`.
@@ -27,6 +28,7 @@ from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 from ._edits import removal_fix
+from ._merged_ports import merged_port_findings
 from ._refused import Refusal, refusals
 
 _LISTS = {
@@ -76,6 +78,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if repeats:
             is_reported = True
             yield _finding(app, resource, repeats, refused)
+        elif resource.kind in ("Service", *_WORKLOADS) and (resource.pending or resource.changes):
+            yield from merged_port_findings(app, resource)
     if refused and not is_reported:
         for resource in app.resources:
             repeats = tuple(_repeats_in(resource.live)) if resource.kind in _WORKLOADS and resource.live else ()

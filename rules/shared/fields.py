@@ -85,10 +85,10 @@ def _is_set_wrongly(error: FieldError) -> bool:
 
 
 _SET_TWICE = regex(
-    r"(?:can ?not|may not|must not) be (?:set|specified) (?:when|if)\b|must match `\w{1,60}` when both are"
+    r"(?:can ?not|may not|must not) be (?:set|specified) (?:when|if)\b|may only be (?:set|used) (?:when|for)\b|must match `\w{1,60}` when both are"
 )
 _SET_WRONGLY = regex(
-    r"may not be (?:used|specified|set)\b|may only be used when|\w{1,60} (?:in \w{1,60} )?is not Supported"
+    r"may not be (?:used|specified|set)\b|may only be (?:set|used) (?:when|for)\b|\w{1,60} (?:in \w{1,60} )?is not Supported"
 )
 _WHOLE = regex(r"[0-9]{1,9}")
 _ONE_VALUE = regex(r"must be ([0-9]{1,9})")

@@ -3,7 +3,7 @@
 What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
 wave or phase. Examples: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that uses it, a PostSync Job
 for which an init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a
-workload that is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace from a child of a
+workload that is paused in Git before the last wave, a claim that is a hook and mounted, a child Application of an app of apps that needs a CRD or its namespace from a child of a
 later wave, an object whose kind a controller creates from another object of the same sync, and a hook that is deleted only after success or only
 after failure. Error: the next sync stops there. Info: everything exists now, and a first sync (a new cluster) would stop. Hooks are known from
 the rendered manifests (`--manifests`, or a pull request in the gate), or if their last run is still on the cluster.
@@ -29,8 +29,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom, Want
-from argolint.edits import annotate, manifest_patch
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Severity,
+    Symptom,
+    Want,
+)
+from argolint.edits import Operation, annotate, manifest_patch
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.relations.blocked import (
@@ -48,7 +62,7 @@ from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
 from argolint.sequence.order import PHASES, SYNC, Place, delete_policies, holds_others
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
-from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
+from argolint.values.kubernetes import HOOK, SYNC_OPTIONS, SYNC_WAVE, pod_spec, reads
 
 from ..shared.age import Patience, is_overdue
 from ..shared.operations import sync_again_command
@@ -80,6 +94,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for member in app.derive(members) if app.derive(in_steps) else ():
         if policy := _deletion_condition(member):
             yield _left_hook_finding(app, member, policy)
+    for member in app.derive(members):
+        if (user := _claim_user(app, member)) is not None:
+            yield _used_claim_finding(app, member, user)
 
 
 def _blocked_by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
@@ -373,10 +390,40 @@ def _left_hook_finding(app: App, member: Member, policy: str) -> Finding:
     )
 
 
+def _claim_user(app: App, member: Member) -> Resource | None:
+    """The workload whose pods mount a claim that each sync deletes first, as a hook; None if the claim is none or is free."""
+    if not member.hook or member.absent or (member.id.group, member.id.kind) != ("", "PersistentVolumeClaim"):
+        return None
+    if "BeforeHookCreation" not in delete_policies(member.manifest):
+        return None
+    others = (r for r in app.resources if not r.hook and r.namespace == member.id.namespace)
+    return next((r for r in others if dig(r.live, "status", "replicas") and _mounts(r, member.id.name)), None)
+
+
+def _mounts(workload: Resource, claim: str) -> bool:
+    return any((read.kind, read.name) == ("PersistentVolumeClaim", claim) for read in reads(workload.live))
+
+
+def _used_claim_finding(app: App, member: Member, user: Resource) -> Finding:
+    notes = annotations_of(member.manifest)
+    marks = [name for name in (HOOK, "helm.sh/hook") if name in notes]
+    steps: list[Operation] = [{"op": "remove", "path": join_pointer("metadata", "annotations", name)} for name in marks]
+    return Finding(
+        message=f"Hook {member.id} is deleted before it is applied, and pods of {user.id} mount it: the deletion waits for them, and the sync with it.",
+        at=Location(app.ref, member.id, join_pointer("metadata", "annotations", marks[0]) if marks else ""),
+        cause="claim-in-use",
+        severity="error",
+        confidence="likely",
+        evidence=("Kubernetes keeps a claim until no pod mounts it; its data goes with it",),
+        related=(Related(app.ref, user.id, role="dependent"),),
+        fixes=(manifest_patch(member.id, f"Make {member.id} no hook", steps),),
+    )
+
+
 RULE = Rule(
     **Rule.page(__name__),
     severity="error",
     check=check,
     wants=wants,
-    causes=("child", "claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),
+    causes=("child", "claim", "claim-in-use", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),
 )
