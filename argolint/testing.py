@@ -235,6 +235,7 @@ def whole(finding: document.ReportedFinding) -> dict[str, Json]:
             "verified": first.verified,
             "caveat": first.caveat,
             "effects": list(first.effects),
+            "safe": first.safe or None,
             "fixes": [fix.title for fix in finding.fixes[1:] and finding.fixes],
         }
     return {key: value for key, value in written.items() if value not in (None, "", [])}

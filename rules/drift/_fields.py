@@ -18,10 +18,20 @@ from argolint import (
     Symptom,
     narrowest_ignore,
 )
-from argolint.application.applied import applied_value, by_argocd, shown_with_another
+from argolint.application.applied import applied_value, by_argocd, last_applied, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, common_pointer, enumerated, get, index_of, join_pointer, split_pointer
+from argolint.values import (
+    at_and_above,
+    below,
+    common_pointer,
+    enumerated,
+    get,
+    index_of,
+    join_pointer,
+    mapping,
+    split_pointer,
+)
 from argolint.values.kubernetes import ITEM_NAMES
 
 from ._edits import manifest_path, removal_fix, write_live_fix, written_paths
@@ -114,8 +124,18 @@ def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
 
 
 def _is_held(app: App, resource: Resource, change: Change) -> bool:
-    """True if Git and the live object themselves differ there; compared-by-option reports the others."""
+    """True if Git and the live object themselves differ there; compared-by-option and live-edit report the others."""
+    if change.desired is MISSING and fields_of_an_export(resource) and applied_value(resource, change) is not MISSING:
+        return False
     return not (is_phantom_field(resource, change) or is_from_dry_run(app, resource, change))
+
+
+def fields_of_an_export(resource: Resource) -> tuple[str, ...]:
+    """The fields of the recorded apply that only the API server writes and Git does not have: someone applied or replaced what `kubectl get` had
+    printed, and Argo CD takes for removed from Git what that holds more.
+    """
+    recorded, own = mapping(last_applied(resource), "metadata"), mapping(resource.desired, "metadata")
+    return tuple(name for name in ("uid", "resourceVersion") if name in recorded and name not in own)
 
 
 def own_changes(app: App, resource: Resource) -> tuple[Change, ...]:

@@ -1,20 +1,21 @@
 """One name twice in a list that Kubernetes merges by name
 
 What it finds: an environment variable, port, mount path, volume or container that occurs twice in one list. Also syncs or comparisons that
-failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value"), where only the live object may still have both. And a
-port of a Service or container that comes to have a second protocol: a client-side apply merges ports by number alone.
+failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value"), where only the live object may still have both.
+And entries that the API server tells apart and a client-side apply does not, where a later commit did not arrive: ports of one number and two
+protocols (before their sync, too), host aliases of one address, spread constraints over one topology.
 
 Why it hurts: the last entry counts today. At the next change the merge patch by name may drop or keep the wrong one, and a server-side apply
 refuses the object.
 
-How to fix: keep one entry; apply an object with two protocols of one port server-side.
+How to fix: keep one entry. What must stay twice needs `ServerSideApply=true`.
 
 Argo CD shows no sign of this fault. In a fleet of up to 200 applications, all are read for it. In a larger fleet, an application without
 symptoms is only checked if another rule reads it, or with `--deep`.
 
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
-Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
+Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477, #39188, #105610.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +29,8 @@ from argolint.values.patterns import regex
 
 from ..shared.triage import worth_reading
 from ._edits import removal_fix
-from ._merged_ports import merged_port_findings
 from ._refused import Refusal, refusals
+from ._taken_for_one import merged_port_findings, taken_for_one
 
 _LISTS = {
     "env": ("name",),
@@ -71,6 +72,7 @@ class Repeat:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object whose manifest has such entries; otherwise one for a message on them."""
+    yield from taken_for_one(app)
     refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
     is_reported = False
     for resource in app.stated:

@@ -3,7 +3,8 @@
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that a person uses: kubectl, k9s, Lens, a dashboard, Argo
 CD's own UI, helm, an infrastructure-as-code run, a script. The finding has the tool, the time and both values. Fields from operators and other
 controllers are not reported. Also an object that something other than Argo CD applied after the last sync: that apply lacks the tracking label
-or annotation which each of Argo CD's own has. As a remark (info, `not-shown`), also what someone added with such a tool in a
+or annotation which each of Argo CD's own has. Or one that someone applied or replaced with an export of it, so that Argo CD takes what the API server
+writes for removed from Git. As a remark (info, `not-shown`), also what someone added with such a tool in a
 place that Git does not name: Argo CD shows no difference there. In a fleet of up to 200 applications, all are read for it.
 
 Why it hurts: a hotfix that exists only in the cluster is lost at the next sync, and Git does not show the running state.
@@ -22,14 +23,14 @@ from dataclasses import replace
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import adopts, confirmed, last_applied, not_stored, settled
-from argolint.comparison import TRACKING_ID, has_sync_option, managers
+from argolint.comparison import LAST_APPLIED, TRACKING_ID, has_sync_option, managers
 from argolint.edits import live_command, manifest_text
 from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ..shared.triage import worth_reading
 from ._edits import removal_fix, source_place, sync_fix
-from ._fields import Drift, own_changes, pointers_text
+from ._fields import Drift, fields_of_an_export, own_changes, pointers_text
 from ._grammar import is_hollow
 from ._unshown import NOT_SHOWN, WRITTEN_BY_HAND, unshown_edits, unshown_finding
 from ._writers import is_sort, known_writer
@@ -39,6 +40,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object."""
     for resource in app.changed:
         if adopts(app, resource):
+            continue
+        if exported := fields_of_an_export(resource):
+            yield _export_finding(app, resource, exported)
             continue
         edits = [
             edit
@@ -53,6 +57,26 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not adopts(app, resource):
             for writer, added in unshown_edits(app, fleet, resource):
                 yield unshown_finding(app, resource, writer, added)
+
+
+def _export_finding(app: App, resource: Resource, exported: tuple[str, ...]) -> Finding:
+    name = kubectl_name(resource.id)
+    return Drift(app, resource, resource.changes).finding(
+        f"Someone applied or replaced {resource.id} with an export of it: Argo CD takes {pointers_text(resource.changes)} for removed or changed in Git.",
+        confidence="likely",
+        evidence=(
+            f"last-applied-configuration holds metadata.{exported[0]}, which Git lacks and only the API server writes",
+            "a sync of a custom resource fails on that: it would take resourceVersion out",
+        ),
+        fixes=(
+            live_command(
+                resource.id,
+                "Remove the record of that apply, then sync the object to Git's value",
+                f"kubectl annotate {name} {LAST_APPLIED}-\nargocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}",
+                "undoes the edit: write first into Git what is to stay",
+            ),
+        ),
+    )
 
 
 def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
