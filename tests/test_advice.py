@@ -176,7 +176,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/no-namespace": {"missing_namespace"},
         "sync-failed/namespace-refused": {"missing_namespace"},
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "patched", "syncable"},
-        "sync-failed/quote-at": {"at", "patch"},
+        "sync-failed/quote-at": {"at", "patch", "spelling"},
         "sync-failed/quantity-at": {"at", "patch"},
         "sync-failed/subject-namespace-at": {"patch"},
         "sync-failed/unquote-at": {"at", "patch"},
@@ -213,7 +213,7 @@ def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
 
 def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
-    given = {"object", "pointer", "detail", "others", "operations", "labels", "text"}
+    given = {"object", "pointer", "detail", "others", "operations", "labels", "texts", "spelling"}
     assert _missing(needed, given) == {}
     assert set(needed) == {
         f"field/{topic}"
