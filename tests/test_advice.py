@@ -214,7 +214,7 @@ def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
 
 def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
-    given = {"object", "pointer", "detail", "others", "operations", "labels", "text", "texts", "spelling"}
+    given = {"object", "pointer", "detail", "others", "operations", "labels", "texts", "spelling"}
     assert _missing(needed, given) == {}
     assert set(needed) == {
         f"field/{topic}"
