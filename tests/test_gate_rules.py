@@ -342,7 +342,34 @@ def of_role(role: str) -> Manifest:
     return made("RoleBinding", "web", "rbac.authorization.k8s.io/v1", roleRef=reference, subjects=[subject])
 
 
+BOUND = {
+    "PersistentVolumeClaim/files": {
+        "spec": {"volumeName": "pv-1", "storageClassName": "slow"},
+        "status": {"phase": "Bound", "capacity": {"storage": "2Gi"}},
+    }
+}
+
+
+def storage_class(**fields: Any) -> Manifest:
+    return made("StorageClass", "slow", "storage.k8s.io/v1", provisioner="example.com/disks", **fields)
+
+
+def replaced(one: Manifest) -> Manifest:
+    options = annotated(one, sync_options="Replace=true")
+    return {**options, "metadata": {**options["metadata"], "labels": {"team": "a"}}}
+
+
 HARMLESS = {
+    "a claim that grows in a class that lets it, and one of a class that nothing brings": Case(
+        {"web/claim.yaml": [sized(CLAIM, "3Gi")]},
+        base={"web/claim.yaml": [CLAIM], "admin/class.yaml": [storage_class(allowVolumeExpansion=True)]},
+        live=BOUND,
+    ),
+    "a claim that is replaced with the name of its volume": Case(
+        {"web/claim.yaml": [replaced(with_spec(CLAIM, volumeName="pv-1", storageClassName="slow"))]},
+        base={"web/claim.yaml": [with_spec(CLAIM, volumeName="pv-1", storageClassName="slow")]},
+        live=BOUND,
+    ),
     "a claim that grows": Case(
         {"web/claim.yaml": [sized(CLAIM, "3Gi")]},
         base={"web/claim.yaml": [CLAIM]},
@@ -937,6 +964,18 @@ FAULTY = {
         (("sync-failed", "error", "web", "/spec/data"),),
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
+    ),
+    "a claim that grows in a class of another application that lets no volume grow": Case(
+        {"web/claim.yaml": [sized(CLAIM, "3Gi")]},
+        (("sync-failed", "error", "web", "/spec/resources/requests/storage"),),
+        base={"web/claim.yaml": [CLAIM], "admin/class.yaml": [storage_class()]},
+        live=BOUND,
+    ),
+    "a bound claim that is replaced without the name of its volume": Case(
+        {"web/claim.yaml": [replaced(CLAIM)]},
+        (("immutable-field", "error", "web", "/spec/volumeName"),),
+        base={"web/claim.yaml": [CLAIM]},
+        live=BOUND,
     ),
     "a claim below the size of its volume": Case(
         {"web/claim.yaml": [sized(CLAIM, "1Gi")]},

@@ -121,7 +121,12 @@ CLAIM_GOES = "PersistentVolumeClaim shop/books of argocd/ledger is deleted, and 
 )
 def test_what_a_set_no_longer_gives_is_in_the_first_lines(case: Case, live: Any, edit: Any, apps: Any) -> None:
     files = edit if "kind" not in edit else {"set.yaml": yaml.safe_dump(edit)}
-    assert told(case.judged(live, files)) == ([GONE, CLAIM_GOES], apps, [])
+    found = case.judged(live, files)
+    assert told(found) == ([GONE, CLAIM_GOES], apps, [])
+    data = [f["message"] for f in found["findings"] if f["rule"] == "prune-deletes-data"]
+    assert [each.partition(": ")[0] for each in data] == [
+        "PersistentVolumeClaim shop/books is deleted with application argocd/ledger"
+    ]
 
 
 def test_an_edited_template_is_an_edit_of_each_application(case: Case) -> None:

@@ -51,6 +51,8 @@ class App:
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
     control_plane: str = "argocd"
+    leaving: bool = False
+    """A change in the gate deletes the Application itself, and its objects with it."""
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

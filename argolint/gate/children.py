@@ -210,5 +210,5 @@ def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touch
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))
     gone = Delta(removed={r.key: r.desired for r in deleted if r.desired is not None})
     pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True, "allowEmpty": True}}}
-    after = head_app(app.with_raw({**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
+    after = head_app(app.with_raw({**app.raw, "spec": pruning}, leaving=True), gone, Rendered({}), fleet)
     return Touched("removed", app, after, gone, ("Its objects are deleted with it.",))

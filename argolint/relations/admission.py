@@ -108,7 +108,7 @@ def _is_meant(ref: Object, listener: Object) -> bool:
 
 
 def _fault(listener: Object, route: ResourceId, gateway_namespace: str, hosts: tuple[str, ...]) -> str:
-    """What of the listener keeps the route out; empty if nothing does. A label selector does if nothing else does, since the controller has refused."""
+    """The part of the listener that keeps the route out; empty if nothing does. A label selector does if nothing else does, since the controller has refused."""
     kinds, source = _kinds(listener), text_at(listener, "allowedRoutes", "namespaces", "from") or "Same"
     if kinds and route.kind not in kinds:
         return _KINDS
@@ -203,8 +203,8 @@ def _other_namespace(complaint: Complaint, named: _Named, place: int, listener: 
     assert id_ is not None  # the caller has checked it
     spaces = mapping(listener, "allowedRoutes", "namespaces")
     asked, names = _asked(mapping(spaces, "selector")) if text_at(spaces, "from") == "Selector" else ({}, [])
-    if asked is None or (asked and names):
-        return
+    if asked is None or (asked and names) or id_.namespace in names:
+        return  # more than one label decides, or the listener admits it by now
     owner = namespace_owner(complaint.fleet, app.cluster, id_.namespace)
     same = (text_at(spaces, "from") or "Same") == "Same"
     names = [named.id.namespace] if same else names

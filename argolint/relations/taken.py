@@ -107,12 +107,13 @@ def crd_names(complaint: Complaint) -> Iterator[Explained]:
     other = chosen[0]
     owner = complaint.fleet.owners(other)[0]
     of_app = "" if owner == app.ref else f" of Application {owner}"
-    field = next((f for f in ("kind", "listKind", "plural", "singular") if held.get(f) == found["name"]), "kind")
+    name = found["name"] if found["name"] != f"{text_at(held, 'kind')}List" else text_at(held, "kind")
+    field = next((f for f in ("kind", "plural", "singular") if held.get(f) == name), "kind")
     facts = {
         "object": str(id_),
         "other": f"{other.id}{of_app}",
-        "field": field if field != "listKind" else "kind",
-        "held": text_at(held, "kind") if field == "listKind" else found["name"],
+        "field": field,
+        "held": name,
     }
     yield Explained(
         "denied-by",

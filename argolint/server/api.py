@@ -274,10 +274,11 @@ def _manifest(text: str, t: Transport, path: str) -> Object | None:
             f"{t.server} answered {path} with a manifest that is {kind_of(found)} and no object", _DAMAGED
         )
     if found is not None and (flaw := misshapen(found)):
-        raise ConnectError(f"{t.server} answered {path} with a manifest whose {flaw}", _DAMAGED)
+        raise ConnectError(f"{t.server} answered {path} with a manifest whose {flaw}", _UNQUOTED)
     return found
 
 
+_UNQUOTED = "quote it in Git: YAML reads names such as y, no and 12 as no text; if Git has text there, a proxy may be altering responses"
 _DAMAGED = "a proxy may be altering responses, or the server is damaged; look at this answer"
 
 

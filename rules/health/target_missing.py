@@ -150,10 +150,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _new_references(resource: Resource) -> tuple[Reference, ...]:
-    """What the manifest names and the live object does not."""
+    """What the manifest names and the live object does not; and the class of an object that no controller takes."""
     if not resource.desired or resource.requires_pruning:
         return ()
-    named = (n for n in references(resource.desired) if get(resource.live, n.pointer, None) != n.name)
+    waits = resource.health.status == "Progressing"
+    named = (
+        n
+        for n in references(resource.desired)
+        if get(resource.live, n.pointer, None) != n.name or (waits and n.kind in _CLASSES)
+    )
     held = {_account(subject, resource.namespace) for subject in maps(resource.live, "subjects")}
     subjects = (
         Reference("", "ServiceAccount", *_account(subject, resource.namespace), f"/subjects/{number}/name")
@@ -163,6 +168,7 @@ def _new_references(resource: Resource) -> tuple[Reference, ...]:
     return (*(n for n in named if n.kind in _NEEDED), *(n for n in subjects if n.name not in ("", _IN_EACH)))
 
 
+_CLASSES = ("IngressClass", "GatewayClass")
 _IN_EACH = "default"
 """The service account that each namespace has."""
 

@@ -281,7 +281,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=(
-            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, resource)),
+            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
             *(() if pod_troubles else hook_fixes(app, resource)),
         ),
         explains=(
@@ -360,8 +360,8 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
     return next(jobs, None) if resource.kind != "CronJob" else None
 
 
-def _around(app: App, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka."""
+def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
+    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -371,7 +371,9 @@ def _around(app: App, resource: Resource) -> Mapping[str, str]:
         (k.namespace, k.name) == (resource.namespace, cluster) and not dig(k.any, "spec", "kafka", "authorization")
         for k in kafkas
     )
-    return {"made": made, "acl": "yes" if bare else ""}
+    near = [k.name for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace]
+    alone = near[0] if cluster is not None and len(near) == 1 and cluster not in near else ""
+    return {"made": made, "acl": "yes" if bare else "", "kafka": alone}
 
 
 def _reason_fixes(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
-from argolint import App, AppRef, Fleet, Object, ResourceKey
-from argolint.application.application_sets import owned_applications
+from argolint import Fleet, Object
 from argolint.application.fleet import IN_CLUSTER
 from argolint.values import mapping, maps, text_at
 from argolint.values.patterns import regex
@@ -33,22 +31,6 @@ def _innermost(generators: Sequence[Object], pointer: str, depth: int) -> Iterat
             yield at, generator
         elif depth > 1:
             yield from _innermost(maps(generator, kind, "generators"), f"{at}/{kind}/generators", depth - 1)
-
-
-def reporter(fleet: Fleet, raw: Object) -> AppRef | None:
-    """The first Application that the set made, or else that renders it, or else of the project of its template, or else of the fleet."""
-    project = text_at(raw, "spec", "template", "spec", "project")
-    peers = (app for app in fleet.apps if app.ref.project == project)
-    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *islice(peers, 1), *fleet.apps[:1])
-    return candidates[0].ref if candidates else None
-
-
-def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:
-    """The Applications that render the set."""
-    namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
-    for ref in fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "ApplicationSet", namespace, name)):
-        if (app := fleet.app(ref.name, ref.namespace)) is not None:
-            yield app
 
 
 def selected_clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]]:

@@ -20,10 +20,10 @@ def prunable_objects(app: App, fleet: Fleet) -> Iterator[Resource]:
             yield resource
 
 
-def keep_fix(resource: Resource, until: str) -> Fix:
+def keep_fix(app: App, resource: Resource, until: str) -> Fix:
     """The command that keeps the live object, and how to let go of it later. `until`: when that is."""
     return Fix(
-        "Keep the live object, before the next sync",
+        f"Keep the live object, before the {'merge' if app.leaving else 'next sync'}",
         "live",
         str(resource.id),
         Edit("command", guard(resource.id) + "\n"),

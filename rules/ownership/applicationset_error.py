@@ -30,8 +30,9 @@ from argolint.values import dig, enumerated, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
+from ..shared.application_sets import place_of, reporter
 from ..shared.messages import catalogue
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, reporter
+from ._application_sets import NAMED_TWICE, OWNED_TWICE
 from ._dead_paths import dead_paths
 from ._lacking import lack_of
 
@@ -62,7 +63,7 @@ _FIX_TEXTS = {
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each set; reported by the first Application that it made, else by one of its project, else by the fleet's first."""
+    """One finding for each set, found with the Application that `reporter` names, and placed where it belongs."""
     for raw, condition in fleet.derive(_failures_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
     for raw in fleet.derive(_dead_by_application).get(app.ref, ()):
@@ -95,7 +96,7 @@ def _dead_finding(app: App, fleet: Fleet, raw: Object) -> Finding:
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
     return Finding(
         message=f"ApplicationSet {namespace}/{name} {does} by {paths}: {reason}.",
-        at=Location(app.ref, id_, shown[0].pointer),
+        at=Location(place_of(fleet, raw), id_, shown[0].pointer),
         severity="error" if including and not made else "warning",
         cause="generator",
         evidence=(f"Applications of the set: {len(made)}",),
@@ -136,7 +137,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     then = f", so {_missing_applications(cause)} is made or updated"
     return Finding(
         message=f"{subject}: {lack.says}{then}." if lack else in_passing(subject, text_at(condition, "message"), then),
-        at=Location(app.ref, id_),
+        at=Location(place_of(fleet, raw), id_),
         cause=cause,
         evidence=(
             f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',

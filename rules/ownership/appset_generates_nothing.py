@@ -22,7 +22,7 @@ from argolint.application.application_sets import owned_applications, set_id
 from argolint.edits.advice import advice
 from argolint.values import maps, parse_version, text_at
 
-from ._application_sets import reporter
+from ..shared.application_sets import place_of, reporter
 from ._dead_paths import dead_paths
 from ._empty_generators import Empty, empty_generators
 
@@ -59,7 +59,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, reasons: Sequence[Empty]) -> F
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return Finding(
         message=f"{id_} generates no Application: {first.says}{more}.",
-        at=Location(app.ref, id_, first.pointer),
+        at=Location(place_of(fleet, raw), id_, first.pointer),
         severity="warning" if first.near else "info",
         evidence=("its status reports no error and no Application", *(f"{r.pointer}: {r.says}" for r in reasons)),
         fixes=advice(__package__, f"appset-generates-nothing/{first.kind}", {"set": str(id_), **first.facts}),

@@ -32,10 +32,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in prunable_objects(app, fleet):
         loss = "" if is_applied_elsewhere(app, resource) else _loss(resource)
         if loss and prunes(app, resource, fleet) == "automatic":
+            how = f"is deleted with application {app.ref}" if app.leaving else "left Git, so auto-sync prunes it"
             yield Finding(
-                message=f"{resource.id} left Git, so auto-sync prunes it: {loss}.",
+                message=f"{resource.id} {how}: {loss}.",
                 at=Location(app.ref, resource.id),
-                fixes=(keep_fix(resource, "once its data may go"), _manifest_fix(resource)),
+                fixes=(
+                    keep_fix(app, resource, "once its data may go"),
+                    *(() if app.leaving else (_manifest_fix(resource),)),
+                ),
                 explains=(Symptom.extra(resource.id),),
             )
 

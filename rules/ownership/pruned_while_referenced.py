@@ -114,22 +114,25 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
     automatic = prunes(app, resource, fleet) == "automatic"
     severity: Severity | None = None if automatic and not maker else "info"
     pruned_by = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
+    left = "left Git"
+    if app.leaving:
+        left, pruned_by = f"goes with application {app.ref}", "it is deleted"
     who, verb, outcome = _users_text(found, app), _verb(lost, found), _outcome_text(lost, found, maker)
     goes = dig(resource.live, "metadata", "deletionTimestamp") is not None
     if goes:
-        kept = f"{id_} left Git and is being deleted" + ("" if lost == id_ else f" with its {lost.kind} {lost.name}")
+        kept = f"{id_} {left} and is being deleted" + ("" if lost == id_ else f" with its {lost.kind} {lost.name}")
         message = f"{kept}, but {who} still {verb} it{outcome}."
     elif lost == id_:
-        message = f"{id_} left Git, but {who} still {verb} it: {pruned_by}{outcome}."
+        message = f"{id_} {left}, but {who} still {verb} it: {pruned_by}{outcome}."
     else:
-        message = f"{id_} left Git: {pruned_by} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
+        message = f"{id_} {left}: {pruned_by} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
     return Finding(
         message=message,
         at=Location(app.ref, id_),
         severity=severity,
         evidence=tuple(_evidence(app, found)),
         related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
-        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(resource)),
+        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, resource)),
         explains=(Symptom.extra(id_),) if automatic else (),
     )
 
@@ -253,14 +256,14 @@ def _late_fixes(resource: Resource, user: User) -> Iterator[Fix]:
     )
     yield manifest_text(
         f"the source that held {resource.id}",
-        "Or bring it back, so that a sync makes it anew once it is gone",
+        "Or bring it back, so that a sync makes it again once it is gone",
         f"restore the manifest of {resource.id}\n",
         "what the deleted one holds is lost",
     )
 
 
-def _fixes(resource: Resource) -> Iterator[Fix]:
-    yield keep_fix(resource, "once nothing names it")
+def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
+    yield keep_fix(app, resource, "once nothing names it")
     if is_secret(resource):
         yield manifest_text(
             "the values or manifests that name it",
@@ -268,7 +271,7 @@ def _fixes(resource: Resource) -> Iterator[Fix]:
             f"make a Secret under a new name with the keys of {resource.name}, then name that one\n",
             "the pods restart once",
         )
-    else:
+    elif not app.leaving:
         yield Fix(
             "Put it back until nothing names it",
             "manifest",

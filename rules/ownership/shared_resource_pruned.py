@@ -50,7 +50,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         names = " and ".join(f'"{other.name}"' for other in others)
         still = f"{names} still {'renders' if len(others) == 1 else 'render'} it"
         back = _recreation_time(others, fleet)
-        if is_deleting:
+        if is_deleting or app.leaving:
             fact = f"goes with this Application, though {still}"
             end = f"it is gone {back}"
         else:

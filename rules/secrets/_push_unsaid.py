@@ -7,6 +7,7 @@ ends without a word when it has no store).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from argolint import App, Fleet, Resource
 from argolint.relations.operator_version import OperatorVersion
@@ -21,11 +22,12 @@ PUSHED = "/spec/template"
 
 @dataclass(frozen=True)
 class UnsaidFault:
-    """`says` completes "because …", `mends` is the title of the fix."""
+    """`says` completes "because …", `mends` is the title of the fix; `forced`: the operator does not look again by itself."""
 
     pointer: str
     says: str
     mends: str
+    forced: bool = False
 
 
 def unsaid_fault(app: App, fleet: Fleet, resource: Resource) -> UnsaidFault | None:
@@ -47,15 +49,24 @@ def _selection_fault(app: App, fleet: Fleet, resource: Resource) -> UnsaidFault 
         if kind != "SecretStore" or key.namespace == resource.namespace
     ]
     held = [store for store in known if store is not None and store.live is not None]
-    if not labels or len(held) != len(known) or any(labels.items() <= labels_of(store.live).items() for store in held):
+    if not labels or len(held) != len(known):
         return None
-    written = enumerated([f"{name}={value}" for name, value in labels.items()])
-    which = f'{kind} "{held[0].name}"' if len(held) == 1 else f"a {kind}"
-    return UnsaidFault(
-        "/spec/secretStoreRefs/0/labelSelector",
-        f"no {kind} has the label{'s' if len(labels) > 1 else ''} {written}",
-        f"Give {which} the label{'s' if len(labels) > 1 else ''} {written}, or name the store",
+    of = (
+        f"the label{'s' if len(labels) > 1 else ''} {enumerated([f'{name}={value}' for name, value in labels.items()])}"
     )
+    place = "/spec/secretStoreRefs/0/labelSelector"
+    if not any(labels.items() <= labels_of(store.live).items() for store in held):
+        which = f'{kind} "{held[0].name}"' if len(held) == 1 else f"a {kind}"
+        mends = f"Give {which} {of}, or name the store; then force a sync"
+        return UnsaidFault(place, f"no {kind} has {of}", mends, forced=True)
+    since = es.created_at(resource)
+    if es.ready_condition(resource.live) or since is None or app.observed_at - since < _PATIENCE:
+        return None
+    says = f"no {kind} had {of} when the operator looked last"
+    return UnsaidFault(place, says, f"Force a sync: a {kind} has {of} by now", forced=True)
+
+
+_PATIENCE = timedelta(minutes=2)
 
 
 def _template_fault(app: App, resource: Resource) -> UnsaidFault | None:

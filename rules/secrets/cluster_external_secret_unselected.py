@@ -89,8 +89,10 @@ def _written(labels: dict[str, str]) -> str:
 def _fix(app: App, resource: Resource, spec: Json, waiting: str) -> Fix:
     labels = _labels(spec)
     if not labels or not waiting:
-        text = f"`{_LOOK}` shows the labels of each; the operator looks again when they change."
-        return manifest_text(resource.id, "Select namespaces by labels that they have", text)
+        text = f"`{_LOOK}` shows them with their labels; the operator looks again when one comes or its labels change."
+        named = items(spec, "namespaces") and not _selectors(spec)
+        title = "Name namespaces that are there" if named else "Select namespaces by labels that they have"
+        return manifest_text(resource.id, title, text)
     title = f"Give namespace {waiting} the label {_written(labels)}, or select a label that it has"
     held = app.find("", "Namespace", "", waiting)
     if held is not None and held.desired is not None:

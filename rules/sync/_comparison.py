@@ -11,7 +11,7 @@ from functools import cache
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.application.fleet import IN_CLUSTER
 from argolint.comparison import application_rules
-from argolint.edits import application_place, ignore_less
+from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
@@ -247,6 +247,8 @@ def _facts(
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
         "values": _values_flags(source),
+        **_release_facts(app, source, base),
+        **_inline_patch_facts(source, base, read["id"]),
         "values_place": _values_place(app, source, base, read["value"]),
         **_file_facts(read, message),
         "base": base,
@@ -452,6 +454,26 @@ def _chart_arguments(repo: str, chart: str, revision: str, path: str) -> Shell:
     if chart or repo.startswith("oci://"):
         return Shell(sh(_oci_address(repo, chart)) + version)
     return Shell(sh(posixpath.normpath(path or ".")))
+
+
+def _release_facts(app: App, source: Object, base: str) -> Mapping[str, Json]:
+    """The release name, and the edit that gives one which Helm takes."""
+    release = text_at(source, "helm", "releaseName") or app.name
+    short = re.sub(r"[^a-z0-9-]+", "-", release.lower())[:_LONGEST_RELEASE].strip("-")
+    pointer = f"{base}/helm/releaseName"
+    return {"release": release, "release_edit": set_field(app.raw, pointer, short)}
+
+
+_LONGEST_RELEASE = 53
+"""Helm's own limit (chartutil.ValidateReleaseName)."""
+
+
+def _inline_patch_facts(source: Object, base: str, absent: str) -> Mapping[str, Json]:
+    """The pointer of the Application's own kustomize patch that names the absent path or object; empty if it is one of the repository."""
+    absent = absent.rstrip(":")
+    patches = enumerate(maps(source, "kustomize", "patches"))
+    found = next((n for n, each in patches if absent and absent in text_at(each, "patch")), None)
+    return {"absent": absent, "inline_patch": "" if found is None else f"{base}/kustomize/patches/{found}"}
 
 
 def _values_place(app: App, source: Object, base: str, value: str) -> str:

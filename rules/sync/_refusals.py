@@ -50,8 +50,7 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         )
         if named:
             return named
-    permission = {"permission": _permission(app, failed.id, project)}
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **permission, **facts})
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed, project), **facts})
 
 
 def _permission(app: App, id_: ResourceId | None, project: Object | None) -> Shell:
@@ -175,7 +174,7 @@ def _topic_by_replace(app: App, failed: Failed, topic: str) -> str:
     return {"replaced": of_version, "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
-def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
+def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[str, Json]:
     """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
     silent, service = _WEBHOOK_UNREACHED.search(failed.message), webhook_service(failed.message)
@@ -204,6 +203,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "service": service[1],
         "service_namespace": service[0],
         "policy": _policy_name(failed.message),
+        "permission": _permission(app, failed.id, project),
         **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),

@@ -117,6 +117,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if change is not None:
                 step = failing_step(app, fleet, resource)
                 yield _foreseen_finding(app, resource, change, step, shown=change not in resource.pending)
+            elif lost := _lost_by_replace(app, resource):
+                yield _replaced_finding(app, resource, lost, failing_step(app, fleet, resource))
             elif coming := _coming_refusal(app, resource):
                 yield _refused_finding(app, resource, coming, failing_step(app, fleet, resource))
 
@@ -343,6 +345,26 @@ def _foreseen_finding(app: App, resource: Resource, change: Change, step: str, *
     )
 
 
+def _lost_by_replace(app: App, resource: Resource) -> str:
+    """The field that the cluster filled in, that cannot change, and that a replacement leaves out; empty if there is none."""
+    pointer = _GIVEN.get((resource.group, resource.kind), "")
+    kept = not pointer or not get(resource.live, pointer, None) or get(resource.desired, pointer, None)
+    return "" if kept or not is_sent_whole(app, resource.desired) else pointer
+
+
+_GIVEN = {("", "PersistentVolumeClaim"): "/spec/volumeName", ("batch", "Job"): "/spec/selector"}
+
+
+def _replaced_finding(app: App, resource: Resource, pointer: str, step: str) -> Finding:
+    return Finding(
+        message=f"Replace=true sends {resource.id} without {pointer}, which the cluster filled in and nothing may change: the next {step} of application {app.ref} fails.",
+        at=Location(app.ref, resource.id, pointer),
+        confidence="likely",
+        evidence=(f"live has {pointer}, and Git does not",),
+        fixes=tuple(_root_cause_fixes(app, (), resource)),
+    )
+
+
 def _coming_refusal(app: App, resource: Resource) -> Refused | None:
     """What the API server will refuse because of what the cluster has: a claim below the size of its volume."""
     refused = coming_refusals(app, resource)
@@ -371,6 +393,8 @@ def _top_field(pointer: str) -> str:
 
 def _pointer(message: str, resource: Resource | None) -> str:
     found = _REFUSED.search(message)
+    if found and found[0].endswith("Required") and (named := _refused_fields(message)):
+        return named[0]  # a Job's refusal begins with the labels that its controller gave it
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
     if tokens == ["spec", "persistentvolumesource"]:  # an inlined struct, which no manifest names
         sources = [c.pointer for c in (resource.changes if resource else ()) if _is_of_volume_source(c)]

@@ -50,6 +50,7 @@ from argolint.values.schema import Fault
 from ..shared.crds import wanted_definitions
 from ..shared.fields import corrected
 from ..shared.operations import retries_text, with_end_of_retries
+from ._claims import class_wants, growth_findings
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -70,6 +71,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     coming = (r for r in app.resources if r.status == "OutOfSync" and is_custom(r.group) and (r.absent or r.pending))
     for group, kind in islice(dict.fromkeys((r.group, r.kind) for r in coming if not r.requires_pruning), _MOST_KINDS):
         yield from wanted_definitions(app, fleet, group, kind)
+    yield from class_wants(app, fleet)
 
 
 _MOST_KINDS = 10
@@ -97,6 +99,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield from (_mistyped_finding(app, fleet, resource, fault) for fault in mistyped)
             if not mistyped:
                 yield from _refused_finding(app, fleet, resource)
+                yield from growth_findings(app, resource, failing_step(app, fleet, resource))
 
 
 def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
