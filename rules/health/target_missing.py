@@ -370,6 +370,14 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
         yield manifest_patch(resource.id, f"Name the account in namespace {near.namespace}", [step])
     elif near is not None and (near.namespace == key.namespace or is_twin):
         yield manifest_patch(resource.id, f"Name {near.kind} {near.name}", _renaming(named, near))
+    elif near is not None and near.kind == key.kind == "Gateway":
+        at = f"{named.pointer.rpartition('/')[0]}/namespace"
+        yield manifest_patch(
+            resource.id,
+            f"Name the Gateway of namespace {near.namespace}",
+            [{"op": "add", "path": at, "value": near.namespace}],
+            "its listeners must admit this namespace",
+        )
     text = f"bring {key!s}, or take the reference out of {resource.id}\n"
     yield manifest_text(resource.id, "Bring what is named, or name nothing", text)
 
