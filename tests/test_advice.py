@@ -176,16 +176,17 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/no-namespace": {"missing_namespace"},
         "sync-failed/namespace-refused": {"missing_namespace"},
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "patched", "syncable"},
-        "sync-failed/quote-at": {"at", "patch"},
+        "sync-failed/quote-at": {"at", "patch", "spelling"},
         "sync-failed/quantity-at": {"at", "patch"},
         "sync-failed/subject-namespace-at": {"patch"},
+        "sync-failed/ingress-form-at": {"patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked", "up"},
     }
     for entry in (e for e in catalogue().entries if e.rule == "sync-failed" and e.advice != e.cause):
         named = _groups(entry)
         said[f"sync-failed/{entry.advice}"] = named | ({"quoted_group"} if "group" in named else set())
-    facts = set(_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
+    facts = {*_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")), "permission"}
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     others = {
@@ -213,7 +214,7 @@ def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
 
 def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
-    given = {"object", "pointer", "detail", "others", "operations", "labels", "text"}
+    given = {"object", "pointer", "detail", "others", "operations", "labels", "text", "texts", "spelling"}
     assert _missing(needed, given) == {}
     assert set(needed) == {
         f"field/{topic}"
@@ -242,10 +243,23 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     made = {"maker", "command", "there", "app", "policy", "copier", "copier_command", *login}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
+    later |= {"gated", "gates", "scheduler", "uid", "has"}  # of what the pods' own spec says
     assert (
         _missing(
             needed,
-            {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *said, *lacks, *made, *after, *later},
+            {
+                *facts,
+                "missing_kind",
+                "missing_name",
+                "missing_key",
+                "bringer",
+                "brought",
+                *said,
+                *lacks,
+                *made,
+                *after,
+                *later,
+            },
         )
         == {}
     )
@@ -267,6 +281,8 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/refused",
         "pods/no-program",
         "pods/pulling",
+        "pods/image-secret",
+        "pods/scheduler",
         "pods/unknown",
     }
 

@@ -86,6 +86,13 @@ def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> Non
     assert rest[-1].startswith("81 applications, ")
 
 
+def test_a_long_fix_of_several_findings_is_printed_once() -> None:
+    text = formats.render(reported("harbourline/3-after-commits"), "text", Style(width=200, full=True))
+    assert text.count('fix: Keep ConfigMap tracking/tracking-common in "tracking-ingest" alone') == 3
+    assert text.count("kubectl annotate configmap tracking-common -n tracking --overwrite") == 1
+    assert text.count("… as above, of shared-resource/different-content in argocd/tracking-ingest") == 2
+
+
 def test_the_next_command_reads_the_same_snapshots() -> None:
     style = Style(width=100, snapshots=("my shots/a", "b.zip"))
     end = formats.render(reported("harbourline/3-after-commits"), "text", style)

@@ -26,7 +26,7 @@ from argolint.gate.delta import (
 )
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
-from argolint.sources.rendered import MASKED, is_hook, rendered, tracked
+from argolint.sources.rendered import MASKED, rendered, tracked
 from argolint.values import dig
 
 TRACKING = "argocd.argoproj.io/tracking-id"
@@ -461,11 +461,3 @@ def test_the_installation_stands_beside_the_tracking_id() -> None:
     bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     metadata = tracked(bare, application(), fleet(trackingMethod="annotation", installationID="prod"))["metadata"]
     assert metadata["annotations"]["argocd.argoproj.io/installation-id"] == "prod"
-
-
-@pytest.mark.parametrize(
-    ("words", "hook"),
-    [("PreSync", True), ("Skip", False), ("Skip,Skip", False), ("Skip, nightly", False), ("nightly", True)],
-)
-def test_words_that_are_no_hook_do_not_count_beside_skip(words: str, hook: bool) -> None:
-    assert is_hook({"metadata": {"annotations": {"argocd.argoproj.io/hook": words}}}) is hook

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from argolint import Edit, Finding, testing
+from argolint import Edit, Finding, Rule, testing
 from argolint.plugins import load_rules
 
 FIXTURES = Path(__file__).parent / "rules"
@@ -57,3 +57,38 @@ def test_what_a_command_plays_of_a_secret_may_take_a_key_away_and_write_none() -
     written = Edit("json-patch", [{"op": "replace", "path": "/data/old-token", "value": "eA=="}])
     assert taken[0].verified is True
     assert first_fix("secret-key-leftover", "bad-dropped-key", written)[0].verified is None
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            {
+                "/apps/1/resources/-": {
+                    "desired": {
+                        "apiVersion": "v1",
+                        "kind": "Secret",
+                        "metadata": {"name": "cargo", "namespace": "ship"},
+                    }
+                }
+            },
+            'an application renders Secret "cargo" too',
+        ),
+        (
+            {"/apps/1/resources/0/live/spec/target/template": {"data": {"url": "{{ .password }}"}}},
+            "what the operator's engine makes of the template is not played here",
+        ),
+    ],
+)
+def test_what_an_operator_does_after_a_fix_rests_on_what_is_known_of_the_secret(
+    change: dict[str, Any], why: str
+) -> None:
+    rule = load_rules()["external-secret-sync-error"]
+    fixture = testing.load_fixture(FIXTURES / rule.id / "bad-owners.yaml")
+    assert _unverified(fixture, rule) == ""
+    assert _unverified(testing.Fixture(fixture.path, testing._changed(fixture.data, change)), rule) == why
+
+
+def _unverified(fixture: testing.Fixture, rule: Rule) -> str:
+    (finding,) = (f for f in testing.check(fixture, [rule]).findings if f.app.name == "former")
+    return finding.fixes[0].unverified or ""

@@ -121,6 +121,8 @@ def names(found: Iterable[Task]) -> list[str]:
         ("PreSync, PostSync", None, True, ["PreSync", "PostSync"]),
         ("PreSync,PreSync", None, True, ["PreSync"]),
         ("Skip", None, False, []),
+        ("Skip,Skip", None, False, []),
+        ("Skip, nightly", None, False, []),
         ("Skip,PreSync", None, True, ["PreSync"]),
         ("Firing", None, True, []),
         ("Firing,Sync", None, True, ["Sync"]),

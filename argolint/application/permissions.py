@@ -90,10 +90,16 @@ def object_refusal(app: App, fleet: Fleet, id_: ResourceId) -> str:
 
 def permits_kind(project: Object, id_: ResourceId, *, namespaced: bool) -> bool:
     """Whether the project permits the kind (IsGroupKindNamePermitted): a missing list permits all kinds with a namespace, and none without."""
+    is_listed, denied = kind_lists(project, id_, namespaced=namespaced)
+    return is_listed and not denied
+
+
+def kind_lists(project: Object, id_: ResourceId, *, namespaced: bool) -> tuple[bool, tuple[Object, ...]]:
+    """Whether the project's list of permitted kinds, or its absence, permits the kind; and the entries of the other list that refuse it."""
     scope = "namespace" if namespaced else "cluster"
     denied, allowed = (maps(project, "spec", f"{scope}Resource{sort}") for sort in ("Blacklist", "Whitelist"))
     is_open = namespaced and dig(project, "spec", "namespaceResourceWhitelist") is None
-    return (is_open or any(_lists(e, id_) for e in allowed)) and not any(_lists(e, id_) for e in denied)
+    return is_open or any(_lists(e, id_) for e in allowed), tuple(e for e in denied if _lists(e, id_))
 
 
 def _lists(entry: Object, id_: ResourceId) -> bool:

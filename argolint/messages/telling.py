@@ -30,7 +30,7 @@ _EMPTY = " \t:,."
 """Empty phrases at the end of a text."""
 _WHO = regex(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = regex(r" in API group \"[^\"]{0,253}\"")
-_ENDED = regex(r":? ?exit status \d{1,3}$")
+_ENDED = regex(r":? ?exit status \d{1,3}$| \(pod: \"[^\"\s]{1,600}\", container: [a-z0-9-]{1,63}\)$")
 _LIST = regex(r"(?:[\w./\"'-]{1,100}, ){1,50}(?:(?:and|or) )?[\w./\"'-]{1,100}")
 """`tags, name, path`: says nothing without the sentence before it."""
 _TIME = regex(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0,2}.{0,40}")

@@ -32,7 +32,7 @@ def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
     spec = pod_spec(complaint.manifest)[1]
     asked = rights(violations(spec, found[1]))
     namespace = complaint.namespace
-    owner = _namespace_owner(complaint.fleet, app.cluster, namespace)
+    owner = namespace_owner(complaint.fleet, app.cluster, namespace)
     made = "CreateNamespace=true" in app.sync_options and namespace == app.destination_namespace
     if not asked or not (owner or made):
         return
@@ -63,7 +63,8 @@ def pod_security_level(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-def _namespace_owner(fleet: Fleet, cluster: str, name: str) -> tuple[AppRef, ResourceId] | None:
+def namespace_owner(fleet: Fleet, cluster: str, name: str) -> tuple[AppRef, ResourceId] | None:
+    """The application that brings the namespace, and the namespace's id; None if no application does."""
     for key in fleet.of_kind(cluster, "", "Namespace"):
         if key.name == name and (owners := fleet.owners(key)):
             return owners[0], ResourceId("", "Namespace", "", name, "v1", cluster)

@@ -298,7 +298,7 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
     words = frozenset(
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
-    for name, kind in _named_owners(complaint.manifest):
+    for name, kind in _named_owners(complaint.manifest, id_.kind):
         other = next(
             (
                 r
@@ -331,8 +331,9 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def _named_owners(manifest: Object) -> Iterator[tuple[str, str]]:
-    """(name, kind or empty) of the owners that the manifest names."""
+def _named_owners(manifest: Object, own: str) -> Iterator[tuple[str, str]]:
+    """(name, kind or empty) of the owners that the manifest names, and of those of its own kind that it waits for."""
+    yield from ((text_at(one, "name"), own) for one in maps(manifest, "spec", "dependsOn"))
     yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
     for key, value in mapping(manifest, "spec").items():
         if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):

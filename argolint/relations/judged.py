@@ -53,14 +53,18 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
         for c in conditions
     ):
         return  # the object itself reports what Argo CD shows
+    states = _states(mapping(live, "status"))
+    if (
+        any("." not in path and value.lower() not in FINE_STATES for path, value in states.items())
+        and resource.health.message
+    ):
+        return  # its phase says more than its conditions, and Argo CD's check follows that
     if conditions:
         ready = _success(resource, conditions)
         if ready is not None and is_of_current_spec(live, ready) is not False:
             yield _contradicted_by_condition(complaint, resource, ready)
-    elif resource.health.status == "Progressing":
-        states = _states(mapping(live, "status"))
-        if states and all(value.lower() in FINE_STATES for value in states.values()):
-            yield _contradicted_by_state(complaint, resource, states)
+    elif resource.health.status == "Progressing" and states and {v.lower() for v in states.values()} <= FINE_STATES:
+        yield _contradicted_by_state(complaint, resource, states)
 
 
 _BRIEFLY = timedelta(minutes=10)

@@ -7,11 +7,18 @@ from dataclasses import replace
 
 from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
+from argolint.relations.admission import not_granted, refused_by_gateway, wanted_gateways
 from argolint.relations.child import (
     child_condition,
     full_volume,
     present_object,
     wanted_of_children,
+)
+from argolint.relations.counterpart import (
+    refusing_broker,
+    secret_in_other_namespace,
+    unselecting_service,
+    wanted_brokers,
 )
 from argolint.relations.denied import pod_security_level, unspecified_resources
 from argolint.relations.entries import entry_of_another
@@ -29,6 +36,7 @@ from argolint.relations.judged import contradicted_health
 from argolint.relations.later import later_object
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import maker_of_kind
+from argolint.relations.other_scope import other_scope
 from argolint.relations.source import (
     chart_in_address,
     chart_of_git,
@@ -39,7 +47,7 @@ from argolint.relations.source import (
     unexpanded_template,
 )
 from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
-from argolint.relations.taken import missing_service, secret_of_another, taken_object
+from argolint.relations.taken import crd_names, missing_service, secret_of_another, taken_object
 from argolint.relations.unobserved import unobserved_spec
 
 Finder = Callable[[Complaint], Iterator[Explained]]
@@ -54,9 +62,15 @@ _FINDERS: tuple[Finder, ...] = (
     picked_version,
     credentials_elsewhere,
     container_of_target,
+    crd_names,
     taken_object,
     secret_of_another,
     missing_service,
+    not_granted,
+    other_scope,
+    unselecting_service,
+    secret_in_other_namespace,
+    refusing_broker,
     refused_value,
     unknown_field,
     removed_mark,
@@ -69,6 +83,7 @@ _FINDERS: tuple[Finder, ...] = (
     ill_object,
     ill_owner,
     entry_of_another,
+    refused_by_gateway,
     unobserved_spec,
     contradicted_health,
     present_object,
@@ -90,6 +105,8 @@ def related_wants(complaint: Complaint) -> Iterator[Want]:
     """What must be read to see a relation: children that may show the reason, and the workloads behind a Service of another application."""
     yield from wanted_of_children(complaint)
     yield from wanted_of_peers(complaint)
+    yield from wanted_gateways(complaint)
+    yield from wanted_brokers(complaint)
 
 
 def resolved(finding: Finding, complaint: Complaint, causes: Container[str] = ()) -> Finding:

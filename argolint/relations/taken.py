@@ -12,6 +12,7 @@ from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned_objects
 from argolint.relations.makers import made_secrets
+from argolint.values import mapping, text_at
 from argolint.values.patterns import regex
 
 _ALREADY = regex(
@@ -79,6 +80,50 @@ def secret_of_another(complaint: Complaint) -> Iterator[Explained]:
         ),
         pointer="/spec/secretName",
         likely=here is None,
+    )
+
+
+_NAME_IN_USE = regex(r'"(?P<name>[^"]{1,63})" is already in use')
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def crd_names(complaint: Complaint) -> Iterator[Explained]:
+    """A CRD takes a name that another CRD of its group has: the only one of the fleet, or one with the same singular."""
+    app, id_ = complaint.app, complaint.id
+    found = complaint.first(_NAME_IN_USE) if id_ and (id_.group, id_.kind) == _CRD else None
+    if found is None or id_ is None:
+        return
+    group = id_.name.partition(".")[2]
+    others = [
+        key
+        for key in complaint.fleet.of_kind(app.cluster, *_CRD)
+        if key.name != id_.name and key.name.partition(".")[2] == group
+    ]
+    plural, held = id_.name.partition(".")[0], mapping(complaint.manifest, "spec", "names")
+    near = [k for k in others if k.name.partition(".")[0].startswith(plural[:-1]) or found["name"].lower() in k.name]
+    chosen = near if len(others) > 1 else others
+    if len(chosen) != 1 or not held:
+        return
+    other = chosen[0]
+    owner = complaint.fleet.owners(other)[0]
+    of_app = "" if owner == app.ref else f" of Application {owner}"
+    name = found["name"] if found["name"] != f"{text_at(held, 'kind')}List" else text_at(held, "kind")
+    field = next((f for f in ("kind", "plural", "singular") if held.get(f) == name), "kind")
+    facts = {
+        "object": str(id_),
+        "other": f"{other.id}{of_app}",
+        "field": field,
+        "held": name,
+    }
+    yield Explained(
+        "denied-by",
+        owner,
+        other.id,
+        f"{id_} is not accepted: {other.id}{of_app} already has {facts['field']} {facts['held']} in group {group}.",
+        evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+        fixes=advice(__package__, "denied-by/crd-names", facts, id_),
+        pointer=f"/spec/names/{facts['field']}",
+        likely=True,
     )
 
 

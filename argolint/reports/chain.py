@@ -276,7 +276,7 @@ def _object(app: App, resource: Resource, target: Target, findings: Sequence[Fin
         fact = f"{resource.id} is {resource.health.status}{why}"
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
     if target.resource:
-        general = [f for f in findings if _is_about(f, app.ref, resource.id) and not _explains_here(f, app, resource)]
+        general = [f for f in findings if _is_about(f, app.ref, resource.id) and not _explains_here(f, resource)]
         general = _its_own(general, app.ref)
         new = [f for f in general if not any(_is_comment_on(f, resource, (change,)) for change in resource.changes)]
         if new:
@@ -284,7 +284,7 @@ def _object(app: App, resource: Resource, target: Target, findings: Sequence[Fin
             yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
 
 
-def _explains_here(finding: Finding, app: App, resource: Resource) -> bool:
+def _explains_here(finding: Finding, resource: Resource) -> bool:
     """True if it is listed as the reason of a difference or state of this object."""
     changes = [Symptom.change(resource.id, change.pointer) for change in resource.changes]
     states = [Symptom.missing(resource.id)] if resource.missing else []

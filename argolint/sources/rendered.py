@@ -17,9 +17,10 @@ from argolint.comparison import compare
 from argolint.errors import UsageError
 from argolint.host.folder import Folder, is_name
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.sequence.order import is_hook
 from argolint.sources.files import own_path
-from argolint.values import annotations_of, comma_list, dig, mapping, plain, text_at
-from argolint.values.kubernetes import CLUSTER_SCOPED, HOOK, group_of, is_secret
+from argolint.values import dig, mapping, plain, text_at
+from argolint.values.kubernetes import CLUSTER_SCOPED, group_of, is_secret
 from argolint.values.manifests import ManifestError, sound_objects
 
 MASKED = "++++++++"
@@ -59,19 +60,6 @@ def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
     objects = dict(kept)
     dropped = tuple(obj for key, obj in kept if obj is not objects[key])
     return Rendered(objects, hooks, {k: n for k, n in counts.items() if n > 1}, dropped, tuple(manifests))
-
-
-def is_hook(manifest: Object) -> bool:
-    """True for a hook of Argo CD or Helm (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object that is never applied."""
-    annotations = annotations_of(manifest)
-    own = annotations.get(HOOK)
-    if own is not None:
-        return set(_TYPES & {*comma_list(own)}) != {"Skip"}
-    return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
-
-
-_TYPES = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
-"""Valid hook types. Next to `Skip` an unknown type does not count; alone it makes a hook that no phase runs."""
 
 
 def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:

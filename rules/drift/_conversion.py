@@ -16,7 +16,6 @@ from argolint import (
     Resource,
     ResourceId,
     Want,
-    narrowest_ignore,
 )
 from argolint.application.applied import not_stored, rewritten_on_arrival
 from argolint.edits import manifest_text
@@ -25,7 +24,7 @@ from argolint.values.kubernetes import api_of, is_custom
 from argolint.values.patterns import regex
 
 from ..shared.crds import declares, definition_of, wanted_definitions
-from ._fields import finding, is_server_set, own_changes, pointers, pointers_text
+from ._fields import Drift, is_server_set, own_changes
 
 
 @dataclass(frozen=True)
@@ -81,18 +80,15 @@ def conversion_of(app: App, resource: Resource) -> Conversion | None:
     return Conversion(crd.owner, crd.id, written, stored) if stored and written and stored != written else None
 
 
-def conversion_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    found = conversion_of(app, resource)
+def conversion_finding(drift: Drift) -> Finding:
+    found = conversion_of(drift.app, drift.resource)
     assert found is not None
-    return finding(
-        app,
-        resource,
-        changes,
-        f"The cluster stores {resource.id} as {found.stored}, and the conversion from {found.written} does not keep {pointers_text(changes)}.",
+    return drift.finding(
+        f"The cluster stores {drift.resource.id} as {found.stored}, and the conversion from {found.written} does not keep {drift.places()}.",
         evidence=(f"storage version of {found.crd}, which has a conversion webhook",),
         fixes=(
-            *(_upgrade_fix(found) if _is_newer(found.written, found.stored) else _rewrite_fix(resource, found)),
-            narrowest_ignore(app, resource, pointers(changes)),
+            *(_upgrade_fix(found) if _is_newer(found.written, found.stored) else _rewrite_fix(drift.resource, found)),
+            drift.ignore(),
         ),
         severity="warning",
         confidence="likely",

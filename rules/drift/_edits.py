@@ -106,7 +106,7 @@ def write_live_fix(app: App, resource: Resource, changes: Sequence[Change], titl
         if where is None:
             return None
         _set_value(manifest, where, change.live, operations)
-    paths = _written_paths(resource, removed)
+    paths = written_paths(resource, removed)
     if paths is None:
         return None
     operations += removals(manifest, paths)  # of the edited manifest, whose item may hold an added field now
@@ -140,18 +140,6 @@ def _leaf_count(node: Json) -> int:
     return sum(1 for _ in leaves(node))
 
 
-def live_order_fix(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
-    """The manifest edit that sorts lists with the same items into the live order."""
-    plural = "s" if len(changes) > 1 else ""
-    return write_live_fix(
-        app,
-        resource,
-        changes,
-        f"Write the list{plural} in Git in the live order",
-        "check first that the order means nothing",
-    )
-
-
 def _set_value(
     manifest: Json, where: tuple[tuple[str | int, ...], tuple[str, ...]], live: Json, operations: list[dict[str, Json]]
 ) -> None:
@@ -179,13 +167,7 @@ def _set_value(
     operations.append({"op": "add", "path": join_pointer(*present, absent[-1]), "value": live})
 
 
-def drop_fix(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
-    """The manifest edit that removes these fields; None if one of them is missing there."""
-    paths = _written_paths(resource, changes)
-    return None if paths is None else removal_fix(app, resource, paths, title, caveat)
-
-
-def _written_paths(resource: Resource, changes: Iterable[Change]) -> list[str] | None:
+def written_paths(resource: Resource, changes: Iterable[Change]) -> list[str] | None:
     """Where the manifest has these fields; None if one of them is missing there."""
     places = [manifest_path(resource, change.pointer) for change in changes]
     if any(where is None or where[1] for where in places):

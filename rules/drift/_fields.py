@@ -3,26 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, ResourceKey, Symptom
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Finding,
+    Fix,
+    Json,
+    Location,
+    Resource,
+    ResourceKey,
+    Symptom,
+    narrowest_ignore,
+)
 from argolint.application.applied import applied_value, by_argocd, shown_with_another
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import at_and_above, below, common_pointer, enumerated, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
-from ._edits import manifest_path
+from ._edits import manifest_path, removal_fix, write_live_fix, written_paths
 from ._grammar import is_reordered_list
 
 
-def matching_changes(
-    app: App, wanted: Callable[[Resource, Change], bool]
-) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
+class Drift(NamedTuple):
+    """Differences of one object with one cause."""
+
+    app: App
+    resource: Resource
+    changes: tuple[Change, ...]
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The places of the differences."""
+        return pointers(self.changes)
+
+    def places(self, noun: str = "field") -> str:
+        """Their pointers for a sentence."""
+        return pointers_text(self.changes, noun)
+
+    def ignore(self) -> Fix:
+        """The Application edit that ignores exactly these fields."""
+        return narrowest_ignore(self.app, self.resource, self.pointers)
+
+    def write_live(self, title: str, caveat: str = "") -> Fix | None:
+        """See `write_live_fix`."""
+        return write_live_fix(self.app, self.resource, self.changes, title, caveat)
+
+    def write_order(self) -> Fix | None:
+        """The manifest edit that sorts lists with the same items into the live order."""
+        plural = "s" if len(self.changes) > 1 else ""
+        title = f"Write the list{plural} in Git in the live order"
+        return self.write_live(title, "check first that the order means nothing")
+
+    def drop(self, title: str, caveat: str = "") -> Fix | None:
+        """The manifest edit that removes these fields; None if one of them is missing there."""
+        paths = written_paths(self.resource, self.changes)
+        return None if paths is None else removal_fix(self.app, self.resource, paths, title, caveat)
+
+    def finding(
+        self,
+        message: str,
+        *,
+        pointer: str = "",
+        fixes: Iterable[Fix | None] = (),
+        evidence: Iterable[str] = (),
+        **more: Any,
+    ) -> Finding:
+        """One finding that explains all of them, at `pointer` or their common place.
+
+        `fixes` may hold None for edits that cannot be written.
+        """
+        app, resource, changes = self
+        left = len(changes) - _LINES
+        echoes = app.derive(_echoes).get(resource.key, {})
+        with_them = sorted(
+            p
+            for p, place in echoes.items()
+            if p not in self.pointers and any(below(change.pointer, place) for change in changes)
+        )
+        return Finding(
+            message=message,
+            at=Location(app.ref, resource.id, pointer or common_pointer(self.pointers) or changes[0].pointer),
+            evidence=(
+                *(change_line(change, resource) for change in changes[:_LINES]),
+                *((f"{left} more fields",) if left > 0 else ()),
+                *((f"shown only while the list differs: {enumerated(with_them)}",) if with_them else ()),
+                *evidence,
+            ),
+            explains=tuple(Symptom.change(resource.id, place) for place in (*self.pointers, *with_them)),
+            fixes=tuple(fix for fix in fixes if fix is not None),
+            **more,
+        )
+
+
+def drifts(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[Drift]:
     """Each object with its wanted changes: a value shown as live is in the live object itself, and one shown as desired is Git's."""
     for resource, changes in app.derive(_held):
         if found := tuple(c for c in changes if wanted(resource, c)):
-            yield resource, found
+            yield Drift(app, resource, found)
 
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
@@ -49,43 +130,6 @@ def lists_with_more(app: App, resource: Resource) -> tuple[str, ...]:
 
 def _echoes(app: App) -> Mapping[ResourceKey, Mapping[str, str]]:
     return {resource.key: shown_with_another(app, resource) for resource in app.changed}
-
-
-def finding(
-    app: App,
-    resource: Resource,
-    changes: Sequence[Change],
-    message: str,
-    *,
-    pointer: str = "",
-    fixes: Iterable[Fix | None] = (),
-    evidence: Iterable[str] = (),
-    **more: Any,
-) -> Finding:
-    """One finding that explains all these changes of one object, at `pointer` or their common place.
-
-    `fixes` may hold None for edits that cannot be written.
-    """
-    left = len(changes) - _LINES
-    echoes = app.derive(_echoes).get(resource.key, {})
-    with_them = sorted(
-        p
-        for p, place in echoes.items()
-        if p not in pointers(changes) and any(below(change.pointer, place) for change in changes)
-    )
-    return Finding(
-        message=message,
-        at=Location(app.ref, resource.id, pointer or common_pointer(pointers(changes)) or changes[0].pointer),
-        evidence=(
-            *(change_line(change, resource) for change in changes[:_LINES]),
-            *((f"{left} more fields",) if left > 0 else ()),
-            *((f"shown only while the list differs: {enumerated(with_them)}",) if with_them else ()),
-            *evidence,
-        ),
-        explains=tuple(Symptom.change(resource.id, place) for place in (*pointers(changes), *with_them)),
-        fixes=tuple(fix for fix in fixes if fix is not None),
-        **more,
-    )
 
 
 _LINES = 50

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Resource
+from argolint import MISSING, Change, Edit, Finding, Fix, Resource
 from argolint.edits import manifest_yaml
 
-from ._fields import finding, pointers_text
+from ._fields import Drift
 
 _MANAGER = "argocd-image-updater"
 _KEPT = ("/spec/source/helm/parameters", "/spec/source/kustomize/images")
@@ -20,16 +20,13 @@ def dropped_by_updater(resource: Resource, changes: tuple[Change, ...]) -> tuple
     return tuple(c for c in gone if c.pointer.startswith("/spec/") and not c.pointer.startswith(_KEPT))
 
 
-def updater_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def updater_finding(drift: Drift) -> Finding:
     """The finding for such fields; no fix hides them, since the Application needs them."""
-    return finding(
-        app,
-        resource,
-        changes,
-        f"Argo CD Image Updater writes {resource.id} without {pointers_text(changes)}, which its release does not know, so each new image drops it.",
+    return drift.finding(
+        f"Argo CD Image Updater writes {drift.resource.id} without {drift.places()}, which its release does not know, so each new image drops it.",
         fixes=(
             manifest_yaml(
-                resource.id,
+                drift.resource.id,
                 "Let Image Updater write back to Git",
                 "metadata:\n  annotations:\n    argocd-image-updater.argoproj.io/write-back-method: git\n",
                 "it needs the right to push; sync once more, so that Git's fields are back",

@@ -12,9 +12,11 @@ SCALERS = (
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("keda.sh", "ScaledObject"),
     ("autoscaling.agones.dev", "FleetAutoscaler"),
+    ("flagger.app", "Canary"),
 )
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
-_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, without bounds of its own
+_UNBOUNDED = 1_000_000
+"""Agones lets a webhook or a schedule decide, Flagger scales its target to 0 and back: both without bounds of their own."""
 _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
@@ -29,7 +31,7 @@ class Scaler:
     paused: bool = False
 
     def __str__(self) -> str:
-        return f"{self.id} ({self.low} to {self.high} replicas)"
+        return f"{self.id}" if self.high == _UNBOUNDED else f"{self.id} ({self.low} to {self.high} replicas)"
 
 
 def is_resting(resource: Resource, scaler: Scaler) -> bool:
@@ -58,7 +60,8 @@ def scaler_of(app: App, resource: Resource) -> Scaler | None:
 
 
 def _is_target(spec: Object, resource: Resource) -> bool:
-    name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    target = mapping(spec, "scaleTargetRef") or mapping(spec, "targetRef")
+    name, kind = target.get("name"), target.get("kind")
     if fleet := dig(spec, "fleetName"):
         name, kind = fleet, "Fleet"
     return name == resource.name and (kind or "Deployment") == resource.kind
@@ -68,6 +71,8 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
     names, low, high = ("minReplicas", "maxReplicas"), 1, 0
     if candidate.kind == "ScaledObject":
         names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    if candidate.kind == "Canary":
+        spec, low, high = {}, 0, _UNBOUNDED
     if candidate.kind == "FleetAutoscaler":
         spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
     bounds = [bound if isinstance(bound := spec.get(name), int) else None for name in names]

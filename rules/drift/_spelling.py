@@ -9,8 +9,7 @@ from argolint.application.applied import git_moved
 from argolint.values import split_pointer
 from argolint.values.quantities import amount
 
-from ._edits import write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._fields import drifts
 from ._grammar import is_same_quantity
 from ._known_types import known_type_fields
 
@@ -33,14 +32,11 @@ def respelling_findings(
     def lasting(resource: Resource, change: Change) -> bool:
         return not change.masked and same(change) and not git_moved(app, resource, change)
 
-    for resource, changes in matching_changes(app, lasting):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}: the same {noun} in another spelling.",
+    for drift in drifts(app, lasting):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}: the same {noun} in another spelling.",
             fixes=(
-                write_live_fix(app, resource, changes, title),
-                known_type_fields(resource, pointers(changes), kind),
+                drift.write_live(title),
+                known_type_fields(drift.resource, drift.pointers, kind),
             ),
         )

@@ -20,33 +20,30 @@ from argolint.edits import argocd_cm
 from argolint.values import below, items
 
 from ._edits import removal_fix
-from ._fields import finding, matching_changes
+from ._fields import drifts
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterRole."""
-    for resource, changes in matching_changes(app, _is_aggregated_rule):
-        if "rules" not in (resource.desired or {}) and not settled(app, resource):
+    for drift in drifts(app, _is_aggregated_rule):
+        if "rules" not in (drift.resource.desired or {}) and not settled(app, drift.resource):
             continue  # Git has just dropped them, and the next sync is the last one to see them
-        in_git = items(resource.desired, "rules")
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"Kubernetes collects the rules of {resource.id} itself, so {'those' if in_git else 'the empty list'} in Git"
+        in_git = items(drift.resource.desired, "rules")
+        yield drift.finding(
+            f"Kubernetes collects the rules of {drift.resource.id} itself, so {'those' if in_git else 'the empty list'} in Git"
             f" never {'last' if in_git else 'lasts'}.",
             pointer="/rules",
             fixes=(
                 removal_fix(
                     app,
-                    resource,
+                    drift.resource,
                     ("/rules",),
                     "Leave rules out of the aggregated role",
                     "move its own rules to a ClusterRole that the selector matches" if in_git else "",
                 )
-                if "rules" in (resource.desired or {})
+                if "rules" in (drift.resource.desired or {})
                 else None,
-                narrowest_ignore(app, resource, ("/rules",)),
+                narrowest_ignore(app, drift.resource, ("/rules",)),
                 argocd_cm(
                     "Let Argo CD ignore the rules of aggregated roles",
                     "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n",

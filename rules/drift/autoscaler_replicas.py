@@ -39,7 +39,7 @@ from argolint.values import below, dig
 
 from ._ca_bundles import is_injected_bundle
 from ._edits import removal_fix, respect_fix
-from ._fields import finding, matching_changes, pointers, side_text, writer_name
+from ._fields import Drift, drifts, side_text, writer_name
 from ._ignored import is_field_ignored, own_entries, removed_pointers
 from ._scalers import SCALED, SCALERS, Scaler, is_resting, own_bounds_text, scaler_of, scalers
 from ._writers import is_sort
@@ -58,7 +58,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Autoscalers of other applications in the namespace of a workload whose replicas differ."""
-    for resource, _ in matching_changes(app, partial(_is_scaled, app)):
+    for _, resource, _ in drifts(app, partial(_is_scaled, app)):
         if scaler_of(app, resource) is None:
             for group, kind in SCALERS:
                 for key in fleet.of_kind(app.cluster, group, kind):
@@ -70,12 +70,12 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Fields that differ now, then workloads whose number will differ as soon as the autoscaler changes it."""
-    for resource, changes in matching_changes(app, partial(_is_scaled, app)):
-        scaler = scaler_of(app, resource)
-        if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
-            yield _fight_finding(app, resource, changes, scaler)
-        elif bounds := own_bounds_text(resource, changes[0]):
-            yield _fight_finding(app, resource, changes, None, bounds)
+    for drift in drifts(app, partial(_is_scaled, app)):
+        scaler = scaler_of(app, drift.resource)
+        if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in drift.changes):
+            yield _fight_finding(drift, scaler)
+        elif bounds := own_bounds_text(drift.resource, drift.changes[0]):
+            yield _fight_finding(drift, None, bounds)
     for resource in app.resources if scalers(app) else ():
         scaler = scaler_of(app, resource)
         quiet = not any(_is_scaled(app, resource, change) for change in resource.changes)
@@ -100,11 +100,12 @@ def _ignored_by_application(app: App, resource: Resource) -> bool:
     )
 
 
-def _fight_finding(
-    app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None, bounds: str = ""
-) -> Finding:
+def _fight_finding(drift: Drift, scaler: Scaler | None, bounds: str = "") -> Finding:
+    app, resource, changes = drift
     first = changes[0]
     end = "self-heal keeps setting it back" if app.self_heal else "the next sync sets it back"
+    if (resource.kind, first.pointer) == ("PersistentVolumeClaim", "/spec/resources/requests/storage"):
+        end = "a sync fails, since no claim can be made smaller"
     scales = str(scaler.id) if scaler else writer_name(first) if bounds or first.writer else "an autoscaler"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (
@@ -113,12 +114,9 @@ def _fight_finding(
         if given_up
         else f"{scales} sets {first.pointer} of {resource.id}, and {end}."
     )
-    return finding(
-        app,
-        resource,
-        changes,
+    return drift.finding(
         message,
-        fixes=_fixes(app, resource, pointers(changes)),
+        fixes=_fixes(app, resource, drift.pointers),
         evidence=_bounds_evidence(scaler, bounds),
         severity="error" if app.self_heal and not given_up else None,
         related=_related(scaler),

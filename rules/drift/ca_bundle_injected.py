@@ -19,57 +19,48 @@ https://docs.openshift.com/container-platform/latest/security/certificates/servi
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Rank, Rule
 
 from ._ca_bundles import is_certificate_key, is_injected_bundle, is_placeholder, is_set_by_patcher
-from ._edits import drop_fix, source_place, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text, writer_name
+from ._edits import source_place
+from ._fields import Drift, drifts, writer_name
 from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its bundles, and one for the other settings of the same writer."""
-    for resource, changes in matching_changes(app, is_injected_bundle):
-        in_git = all(change.desired is not MISSING for change in changes)
-        what = "the key" if is_certificate_key(resource, changes[0]) else "caBundle"
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{writer_name(changes[0])} writes the CA bundle of {resource.id} over {_replaced_text(changes[0].desired)}, so it stays OutOfSync.",
+    for drift in drifts(app, is_injected_bundle):
+        in_git = all(change.desired is not MISSING for change in drift.changes)
+        what = "the key" if is_certificate_key(drift.resource, drift.changes[0]) else "caBundle"
+        yield drift.finding(
+            f"{writer_name(drift.changes[0])} writes the CA bundle of {drift.resource.id} over {_replaced_text(drift.changes[0].desired)}, so it stays OutOfSync.",
             fixes=(
-                drop_fix(app, resource, changes, f"Leave {what} out of the manifest") if in_git else None,
-                narrowest_ignore(app, resource, pointers(changes)),
+                drift.drop(f"Leave {what} out of the manifest") if in_git else None,
+                drift.ignore(),
             ),
         )
-    for resource, changes in matching_changes(app, is_set_by_patcher):
-        yield _patcher_finding(app, resource, changes)
+    for drift in drifts(app, is_set_by_patcher):
+        yield _patcher_finding(drift)
 
 
-def _patcher_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    first = changes[0]
+def _patcher_finding(drift: Drift) -> Finding:
+    first = drift.changes[0]
     job = is_sort(first.writer, "injector")
     kind = "the chart's patch Job or an injector" if job else "the webhook's own controller"
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{writer_name(first)} sets {pointers_text(changes)} of {resource.id} together with the CA bundle, so Git's value never stays.",
+    return drift.finding(
+        f"{writer_name(first)} sets {drift.places()} of {drift.resource.id} together with the CA bundle, so Git's value never stays.",
         evidence=(f"{writer_name(first)} is {kind}",),
         severity="warning",
         confidence="likely",
         fixes=(
-            narrowest_ignore(app, resource, pointers(changes)),
-            write_live_fix(
-                app,
-                resource,
-                changes,
+            drift.ignore(),
+            drift.write_live(
                 "Or say in Git what it sets",
                 "until the webhook serves, it may refuse a sync"
-                if any(change.live == "Fail" for change in changes)
+                if any(change.live == "Fail" for change in drift.changes)
                 else "",
             ),
-            _cert_manager_fix(app) if job else None,
+            _cert_manager_fix(drift.app) if job else None,
         ),
     )
 

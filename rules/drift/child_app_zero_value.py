@@ -15,10 +15,9 @@ Sources: argoproj/argo-cd#3815, #14668, #19043.
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 
-from ._edits import drop_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._fields import drifts
 from ._grammar import is_hollow
 
 _KINDS = ("Application", "ApplicationSet", "AppProject")
@@ -26,15 +25,12 @@ _KINDS = ("Application", "ApplicationSet", "AppProject")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each child, with all its zero values."""
-    for resource, changes in matching_changes(app, _is_dropped_zero):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{app.name} stays OutOfSync over {pointers_text(changes)} of {resource.id}, an empty value that Argo CD never stores.",
+    for drift in drifts(app, _is_dropped_zero):
+        yield drift.finding(
+            f"{app.name} stays OutOfSync over {drift.places()} of {drift.resource.id}, an empty value that Argo CD never stores.",
             fixes=(
-                drop_fix(app, resource, changes, "Leave the zero value out"),
-                narrowest_ignore(app, resource, pointers(changes)),
+                drift.drop("Leave the zero value out"),
+                drift.ignore(),
             ),
         )
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.values import split_pointer
 
-from ._edits import server_side_diff_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._edits import server_side_diff_fix
+from ._fields import Drift, drifts
 from ._grammar import is_hollow_difference
 
 _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
@@ -28,16 +28,13 @@ _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each StatefulSet, with all its claim templates."""
-    for resource, changes in matching_changes(app, _is_filled_in_type):
-        written = tuple(change for change in changes if split_pointer(change.pointer)[3:] in _FILLED)
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server fills in.",
+    for drift in drifts(app, _is_filled_in_type):
+        written = tuple(change for change in drift.changes if split_pointer(change.pointer)[3:] in _FILLED)
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which the API server fills in.",
             evidence=("the list of claim templates is compared as a whole",),
             fixes=(
-                write_live_fix(app, resource, written, "Write apiVersion and kind in the claim template")
+                Drift(app, drift.resource, written).write_live("Write apiVersion and kind in the claim template")
                 if written
                 else None,
                 server_side_diff_fix(app),

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.application.applied import git_moved
 from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
-from ._edits import write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._fields import drifts
 from ._writers import is_sort
 
 
@@ -37,19 +36,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 return False
             return not git_moved(app, resource, change)
 
-        for resource, changes in matching_changes(app, rewritten):
-            yield finding(
-                app,
-                resource,
-                changes,
-                f"{provider['name']} rewrites {pointers_text(changes)} of {resource.id}, so Git's value never stays.",
+        for drift in drifts(app, rewritten):
+            yield drift.finding(
+                f"{provider['name']} rewrites {drift.places()} of {drift.resource.id}, so Git's value never stays.",
                 fixes=(
                     None
                     if provider.get("moves")
-                    else write_live_fix(
-                        app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
-                    ),
-                    narrowest_ignore(app, resource, pointers(changes)),
+                    else drift.write_live(f"Accept what {provider['name']} writes", str(provider["advice"])),
+                    drift.ignore(),
                 ),
                 evidence=(
                     *((str(provider["advice"]),) if provider.get("moves") else ()),

@@ -64,10 +64,10 @@ from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from ..shared.triage import worth_reading
 from ._dropped import left_fields
-from ._edits import server_side_diff_fix, source_place, webhook_diff_fix, write_live_fix
+from ._edits import server_side_diff_fix, source_place, webhook_diff_fix
 from ._fields import (
+    Drift,
     change_line,
-    finding,
     is_from_dry_run,
     is_left_out,
     is_phantom_field,
@@ -99,12 +99,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             rules = rules_of(app.raw, fleet.settings, fleet.version)
             made = frozenset(compared_by(live, desired, rules, strategy))
             if changes := tuple(c for c in resource.changes if c.pointer in made and not c.masked):
-                yield _merged_finding(app, resource, changes)
+                yield _merged_finding(Drift(app, resource, changes))
         if changes := tuple(c for c in resource.changes if is_phantom_field(resource, c)):
-            yield _not_live_finding(app, resource, changes)
+            yield _not_live_finding(Drift(app, resource, changes))
         if strategy is Strategy.SERVER_SIDE:
             if changes := tuple(c for c in resource.changes if _is_repeated_port(resource, c)):
-                yield _repeated_port_finding(app, resource, changes)
+                yield _repeated_port_finding(Drift(app, resource, changes))
             yield from _half_ignored_findings(app, fleet, resource)
         yield from _dry_run_findings(app, resource)
     if app.sync_status != "Synced" or settled(app):
@@ -116,40 +116,34 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield from (found for r in app.resources if (found := _hidden_commit_finding(app, fleet, r)) is not None)
 
 
-def _merged_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    is_filled_in = all(c.desired is MISSING and (c.writer is None or by_argocd(c.writer)) for c in changes)
-    over = f"{pointers_text(changes)}, which Git leaves out," if is_filled_in else pointers_text(changes)
-    waits = "" if settled(app, resource) else "unless a commit that waits for its sync has taken it out"
-    written = write_live_fix(app, resource, changes, "Write in Git what is filled in", waits) if is_filled_in else None
-    compared = server_side_diff_fix(app)
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{resource.id} is OutOfSync over {over} only because of {_OPTION}: without it both sides are equal.",
+def _merged_finding(drift: Drift) -> Finding:
+    is_filled_in = all(c.desired is MISSING and (c.writer is None or by_argocd(c.writer)) for c in drift.changes)
+    over = f"{drift.places()}, which Git leaves out," if is_filled_in else drift.places()
+    waits = "" if settled(drift.app, drift.resource) else "unless a commit that waits for its sync has taken it out"
+    written = drift.write_live("Write in Git what is filled in", waits) if is_filled_in else None
+    compared = server_side_diff_fix(drift.app)
+    return drift.finding(
+        f"{drift.resource.id} is OutOfSync over {over} only because of {_OPTION}: without it both sides are equal.",
         confidence="likely",
         evidence=("no other field manager is recorded for it: most likely a default",) * is_filled_in,
         fixes=(compared, written) if waits else (written, compared),
     )
 
 
-def _not_live_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _not_live_finding(drift: Drift) -> Finding:
     """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
-    patch = patch_command(resource.id, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}])
+    patch = patch_command(drift.resource.id, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}])
     reset = live_command(
-        resource.id,
+        drift.resource.id,
         "Reset the managedFields of the object, then sync",
-        f"{patch}\nargocd app sync {sh(app.ref)}",
+        f"{patch}\nargocd app sync {sh(drift.app.ref)}",
         "other writers own their fields again when they write them next",
     )
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{resource.id} is OutOfSync over {pointers_text(changes)}, which the live object does not have: Argo CD only reckons with it.",
+    return drift.finding(
+        f"{drift.resource.id} is OutOfSync over {drift.places()}, which the live object does not have: Argo CD only reckons with it.",
         confidence="proven",
         evidence=("managedFields still say that Argo CD applied it",),
-        fixes=(reset, _own_comparison_fix(app)),
+        fixes=(reset, _own_comparison_fix(drift.app)),
     )
 
 
@@ -175,23 +169,20 @@ def _is_repeated_port(resource: Resource, change: Change) -> bool:
     )
 
 
-def _repeated_port_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    lists = dict.fromkeys(c.pointer.rpartition("/")[0] for c in changes)
+def _repeated_port_finding(drift: Drift) -> Finding:
+    lists = dict.fromkeys(c.pointer.rpartition("/")[0] for c in drift.changes)
     operations: list[Json] = [
         {"op": "add", "path": f"{pointer}/{index}/protocol", "value": "TCP"}
         for pointer in lists
-        for index, port in enumerate(get(resource.desired, pointer, None) or ())
+        for index, port in enumerate(get(drift.resource.desired, pointer, None) or ())
         if isinstance(port, Mapping) and "protocol" not in port
     ]
-    write = Fix("Write the protocol of each port", "manifest", source_place(app), Edit("json-patch", operations))
-    return finding(
-        app,
-        resource,
-        changes,
-        f"Argo CD's server-side diff lists ports of {resource.id} twice, with and without protocol, so it stays OutOfSync.",
+    write = Fix("Write the protocol of each port", "manifest", source_place(drift.app), Edit("json-patch", operations))
+    return drift.finding(
+        f"Argo CD's server-side diff lists ports of {drift.resource.id} twice, with and without protocol, so it stays OutOfSync.",
         confidence="likely",
         evidence=("a fault of the pre-releases of Argo CD 3.2.0 (argo-cd 24786)",),
-        fixes=(write if operations else None, _own_comparison_fix(app)),
+        fixes=(write if operations else None, _own_comparison_fix(drift.app)),
     )
 
 
@@ -204,10 +195,7 @@ def _half_ignored_findings(app: App, fleet: Fleet, resource: Resource) -> Iterat
     trusted = {name for e in entries if matches_object(e, resource.any) for name in e.managers}
     for manager in dict.fromkeys(c.writer.manager for c in left_out if c.writer and c.writer.manager in trusted):
         changes = tuple(c for c in left_out if c.writer and c.writer.manager == manager)
-        yield finding(
-            app,
-            resource,
-            changes,
+        yield Drift(app, resource, changes).finding(
             f"{resource.id} is OutOfSync over {pointers_text(changes)}: the server-side diff ignores {manager}'s fields on the live side only.",
             evidence=(
                 f"an ignore rule names {manager} in managedFieldsManagers",
@@ -222,10 +210,7 @@ def _dry_run_findings(app: App, resource: Resource) -> Iterator[Finding]:
     unsent = tuple(c for c in resource.changes if is_from_dry_run(app, resource, c))
     status = tuple(c for c in unsent if below(c.pointer, "/status"))
     if status:
-        yield finding(
-            app,
-            resource,
-            status,
+        yield Drift(app, resource, status).finding(
             f"Argo CD's server-side diff finds the status of {resource.id} other in its dry run than live, though Git sets none.",
             evidence=(_MOVING,),
             fixes=(narrowest_ignore(app, resource, ("/status",)), _ignored_status_fix(), _own_comparison_fix(app)),
@@ -233,10 +218,7 @@ def _dry_run_findings(app: App, resource: Resource) -> Iterator[Finding]:
     counted = tuple(c for c in unsent if is_server_set(c))
     if counted:
         others = tuple(c for c in resource.changes if c not in counted)
-        yield finding(
-            app,
-            resource,
-            counted,
+        yield Drift(app, resource, counted).finding(
             f"The API server counts {pointers_text(counted)} of {resource.id} with each change of its spec, so Argo CD's dry run differs there.",
             severity="info" if others else None,
             follows=tuple(Follows(Symptom.change(resource.id, c.pointer)) for c in others[:1]),
@@ -247,10 +229,7 @@ def _dry_run_findings(app: App, resource: Resource) -> Iterator[Finding]:
         changes = tuple(c for c in rest if (c.writer.manager if c.writer else "") == manager)
         fact = f"{manager} moves" if manager else "An admission webhook sets"
         end = "compares two of its values" if manager else "gets another value than live"
-        yield finding(
-            app,
-            resource,
-            changes,
+        yield Drift(app, resource, changes).finding(
             f"{fact} {pointers_text(changes)} of {resource.id}, which Git does not set: Argo CD's server-side diff {end}.",
             confidence="likely",
             evidence=(_MOVING if manager else _UNOWNED,),

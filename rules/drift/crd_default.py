@@ -18,7 +18,7 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 from collections.abc import Iterator
 from functools import partial
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want
 from argolint.application.applied import renamed, rewritten_on_arrival
 from argolint.values import below, get
 from argolint.values.kubernetes import is_custom
@@ -31,26 +31,26 @@ from ._defaults import (
     schema_of,
     wanted_crds,
 )
-from ._edits import drop_fix, rename, server_side_diff_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text, side_text
+from ._edits import rename, server_side_diff_fix
+from ._fields import Drift, drifts, side_text
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The CRDs of custom resources that have live-only fields."""
-    for resource, _ in matching_changes(app, _may_be_default):
+    for _, resource, _ in drifts(app, _may_be_default):
         if is_custom(resource.group):
             yield from wanted_crds(app, fleet, resource)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object and certainty, and one for the zeros of an object."""
-    for resource, zeros in matching_changes(app, replaces_zero):
-        yield _zeros_finding(app, resource, zeros)
-    for resource, changes in matching_changes(app, partial(is_default, "assigned")):
-        yield _assigned_finding(app, resource, changes)
-    for resource, changes in matching_changes(app, lambda resource, change: renamed(app, resource, change) is not None):
-        yield from (_renamed(app, resource, old) for old in changes)
-    for resource, found in matching_changes(app, _may_be_default):
+    for _, resource, zeros in drifts(app, replaces_zero):
+        yield _zeros_finding(Drift(app, resource, zeros))
+    for drift in drifts(app, partial(is_default, "assigned")):
+        yield _assigned_finding(drift)
+    for drift in drifts(app, lambda resource, change: renamed(app, resource, change) is not None):
+        yield from (_renamed(app, drift.resource, old) for old in drift.changes)
+    for _, resource, found in drifts(app, _may_be_default):
         moved = {id(renamed(app, resource, change)) for change in resource.changes}
         changes = tuple(change for change in found if id(change) not in moved)
         schema = schema_of(app, resource) if is_custom(resource.group) else None
@@ -67,18 +67,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if known:
             built_in = all(is_kubernetes_default(resource, change) for change in known)
             what = "a default of Kubernetes" if built_in else "a default of its schema"
-            yield _finding(app, resource, known, what, "proven")
+            yield _finding(Drift(app, resource, known), what, "proven")
         if guessed:
-            yield _finding(app, resource, guessed, "most likely a default", "likely")
+            yield _finding(Drift(app, resource, guessed), "most likely a default", "likely")
 
 
 def _renamed(app: App, resource: Resource, old: Change) -> Finding:
     new = renamed(app, resource, old)
     assert new is not None
-    return finding(
-        app,
-        resource,
-        (old, new),
+    return Drift(app, resource, (old, new)).finding(
         f"The cluster stores {old.pointer} of {resource.id} as {new.pointer}, so Git's name of the field never stays.",
         fixes=(rename(app, resource, old, new), server_side_diff_fix(app)),
         evidence=("it appeared when Argo CD itself wrote the object",),
@@ -86,47 +83,38 @@ def _renamed(app: App, resource: Resource, old: Change) -> Finding:
     )
 
 
-def _assigned_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _assigned_finding(drift: Drift) -> Finding:
     """The finding for a value that the API server or the volume controller chooses, and that does not belong into Git."""
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which Kubernetes assigns.",
+    return drift.finding(
+        f"{drift.resource.id} stays OutOfSync over {drift.places()}, which Kubernetes assigns.",
         fixes=(
-            drop_fix(app, resource, changes, "Leave the empty field out of the manifest")
-            if all(get(resource.desired, change.pointer) in ("", None) for change in changes)
+            drift.drop("Leave the empty field out of the manifest")
+            if all(get(drift.resource.desired, change.pointer) in ("", None) for change in drift.changes)
             else None,
-            server_side_diff_fix(app),
-            narrowest_ignore(app, resource, pointers(changes)),
+            server_side_diff_fix(drift.app),
+            drift.ignore(),
         ),
         confidence="proven",
     )
 
 
-def _zeros_finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    first = changes[0]
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{resource.id} stays OutOfSync over {pointers_text(changes)}: the API server replaces Git's {side_text(first, first.desired)} by its default.",
+def _zeros_finding(drift: Drift) -> Finding:
+    first = drift.changes[0]
+    return drift.finding(
+        f"{drift.resource.id} stays OutOfSync over {drift.places()}: the API server replaces Git's {side_text(first, first.desired)} by its default.",
         fixes=(
-            write_live_fix(app, resource, changes, "Write the default, or leave the field out"),
-            server_side_diff_fix(app),
+            drift.write_live("Write the default, or leave the field out"),
+            server_side_diff_fix(drift.app),
         ),
-        evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
+        evidence=(() if len(drift.changes) == 1 else ("each of these zeros has a default of its own",)),
         confidence="proven",
     )
 
 
-def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: str, confidence: str) -> Finding:
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{resource.id} stays OutOfSync over {pointers_text(changes)}, {what} that Git leaves out.",
-        fixes=(write_live_fix(app, resource, changes, "Write the default"), server_side_diff_fix(app)),
+def _finding(drift: Drift, what: str, confidence: str) -> Finding:
+    return drift.finding(
+        f"{drift.resource.id} stays OutOfSync over {drift.places()}, {what} that Git leaves out.",
+        fixes=(drift.write_live("Write the default"), server_side_diff_fix(drift.app)),
         evidence=("it appeared when Argo CD itself wrote the object",) if confidence == "likely" else (),
         confidence=confidence,
     )

@@ -14,12 +14,11 @@ Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md 
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.values import below
 
 from ._defaults import is_default
-from ._edits import drop_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._fields import Drift, drifts
 from ._grammar import is_hollow_difference
 
 _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/additionalPrinterColumns")
@@ -27,17 +26,14 @@ _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/ad
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each CRD."""
-    for resource, changes in matching_changes(app, _is_noise):
-        in_git = tuple(change for change in changes if change.desired is not MISSING)
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server drops or sets by itself.",
+    for drift in drifts(app, _is_noise):
+        in_git = tuple(change for change in drift.changes if change.desired is not MISSING)
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which the API server drops or sets by itself.",
             fixes=(
-                drop_fix(app, resource, in_git, "Leave these fields out of the CRD") if in_git else None,
-                write_live_fix(app, resource, changes, "Write what the API server sets") if not in_git else None,
-                narrowest_ignore(app, resource, pointers(changes)),
+                Drift(app, drift.resource, in_git).drop("Leave these fields out of the CRD") if in_git else None,
+                drift.write_live("Write what the API server sets") if not in_git else None,
+                drift.ignore(),
             ),
         )
 

@@ -14,13 +14,13 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import by_argocd
 from argolint.edits import manifest_yaml
 from argolint.values import dig
 
-from ._edits import source_place, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._edits import source_place
+from ._fields import drifts
 from ._writers import is_sort
 
 _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
@@ -28,16 +28,13 @@ _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each managed resource."""
-    for resource, changes in matching_changes(app, _is_late_initialised):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which its provider fills in.",
+    for drift in drifts(app, _is_late_initialised):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which its provider fills in.",
             fixes=(
-                *(_no_late_init_fixes(app) if all(change.desired is MISSING for change in changes) else ()),
-                write_live_fix(app, resource, changes, "Write the provider's values"),
-                narrowest_ignore(app, resource, pointers(changes)),
+                *(_no_late_init_fixes(app) if all(change.desired is MISSING for change in drift.changes) else ()),
+                drift.write_live("Write the provider's values"),
+                drift.ignore(),
             ),
         )
 

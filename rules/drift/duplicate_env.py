@@ -88,12 +88,44 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _live_finding(app, resource.as_compared, repeats, refused)
     unplaced = tuple(refusal for refusal in refused if not _OF_PORT_FIELD.search(refusal.message))
     if unplaced and not is_reported:
-        yield Finding(
-            message=f"One name is listed twice in an object of {app.name}, so Argo CD can neither compare nor sync it.",
-            at=Location(app.ref),
-            evidence=tuple(dict.fromkeys(refusal.message for refusal in unplaced)),
-            explains=tuple(refusal.symptom for refusal in unplaced),
-        )
+        yield _merged_finding(app, unplaced)
+
+
+_MERGED = regex(
+    r"\((?:(?P<namespace>[\w.-]{1,253})/)?(?P<name>[\w.-]{1,253}); (?P<group>[\w.-]{0,253})/\w{1,60}, Kind=(?P<kind>\w{1,63})\): "
+    r"(?P<path>(?:\.\w{1,100}){1,20}): duplicate entries for key \[(?P<key>[^\]\n]{1,300})\]"
+)
+"""The object and the list of which a server-side merge finds one key twice (structured-merge-diff, typed)."""
+_PAIR = regex(r'(\w{1,60})="?([^",]{0,253})"?')
+
+
+def _merged_finding(app: App, refused: tuple[Refusal, ...]) -> Finding:
+    """The finding for a list of an object of another kind, such as the ports of a Service; without a place where the message names none."""
+    known = next((m for refusal in refused if (m := _MERGED.search(refusal.message))), None)
+    resource = app.find(known["group"], known["kind"], known["namespace"] or "", known["name"]) if known else None
+    pointer = known["path"].replace(".", "/") if known else ""
+    wanted = dict(_PAIR.findall(known["key"])) if known else {}
+    entries = items(get(resource.desired, pointer, None)) if resource else []
+    twice = [n for n, entry in enumerate(entries) if wanted and all(_holds(entry, *pair) for pair in wanted.items())]
+    key = " and ".join(f"{name} {value}" for name, value in wanted.items())
+    what = (
+        f"{resource.id} has two entries with {key} at {pointer}"
+        if resource
+        else f"One key is listed twice in an object of {app.name}"
+    )
+    return Finding(
+        message=f"{what}, so Argo CD can neither compare nor sync it.",
+        at=Location(app.ref, resource.id if resource else None, pointer if resource else ""),
+        evidence=tuple(dict.fromkeys(refusal.message for refusal in refused)),
+        explains=tuple(refusal.symptom for refusal in refused),
+        fixes=(removal_fix(app, resource, [f"{pointer}/{n}" for n in twice[1:]], "Keep one entry of each key"),)
+        if resource and len(twice) > 1
+        else (),
+    )
+
+
+def _holds(entry: Json, key: str, value: str) -> bool:
+    return isinstance(entry, dict) and str(entry.get(key, "TCP" if key == "protocol" else "")) == value
 
 
 def _repeats(resource: Resource) -> tuple[Repeat, ...]:

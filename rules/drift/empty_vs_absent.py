@@ -25,8 +25,8 @@ from argolint.edits import application_patch, ignore_entries, set_field
 from argolint.values import below, enumerated, get, index_of, split_pointer
 from argolint.values.kubernetes import is_custom
 
-from ._edits import drop_fix, source_place, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._edits import source_place
+from ._fields import Drift, drifts
 from ._grammar import is_hollow_difference
 from ._ignored import removed_pointers, selects
 from ._writers import is_sort
@@ -35,26 +35,23 @@ from ._writers import is_sort
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its empty fields, and one for each map that an ignore rule has emptied."""
     emptied: dict[tuple[str, str], tuple[str, ...]] = {}
-    for resource, changes in matching_changes(app, _is_emptied_map):
-        for change in changes:
-            keys = _ignored_keys(app, fleet, resource, change)
+    for drift in drifts(app, _is_emptied_map):
+        for change in drift.changes:
+            keys = _ignored_keys(app, fleet, drift.resource, change)
             if keys:
-                emptied[str(resource.id), change.pointer] = keys
-                yield _emptied_map_finding(app, resource, change, keys)
+                emptied[str(drift.resource.id), change.pointer] = keys
+                yield _emptied_map_finding(app, drift.resource, change, keys)
 
     def lasting(resource: Resource, change: Change) -> bool:
         if (str(resource.id), change.pointer) in emptied:
             return False
-        empty = _is_meaningless_empty(resource, change) and not _is_filled_in_empty(app, resource, change)
+        empty = _is_meaningless_empty(change) and not _is_filled_in_empty(app, resource, change)
         return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
-    for resource, changes in matching_changes(app, lasting):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}: empty on one side, absent on the other.",
-            fixes=(_empty_field_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
+    for drift in drifts(app, lasting):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}: empty on one side, absent on the other.",
+            fixes=(_empty_field_fix(drift), drift.ignore()),
         )
 
 
@@ -80,10 +77,7 @@ def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) ->
 
 def _emptied_map_finding(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
     names = enumerated([repr(key) for key in keys], "key", limit=2)
-    return finding(
-        app,
-        resource,
-        (change,),
+    return Drift(app, resource, (change,)).finding(
         f"An ignore rule takes {names} out of {change.pointer} of {resource.id} and leaves an empty map.",
         fixes=(_own_key_fix(app, resource, change), _ignore_while_alone_fix(app, resource, change, keys)),
     )
@@ -108,16 +102,16 @@ def _ignore_while_alone_fix(app: App, resource: Resource, change: Change, keys: 
     return application_patch(app, title, operations) if operations else None
 
 
-def _empty_field_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
-    if all(change.live is MISSING for change in changes):
-        return drop_fix(app, resource, changes, "Leave the empty field out of the manifest")
-    return write_live_fix(app, resource, changes, "Write the field as the cluster keeps it")
+def _empty_field_fix(drift: Drift) -> Fix | None:
+    if all(change.live is MISSING for change in drift.changes):
+        return drift.drop("Leave the empty field out of the manifest")
+    return drift.write_live("Write the field as the cluster keeps it")
 
 
 _OWN_MAPS = ("/metadata/labels", "/metadata/annotations", "/data", "/stringData")
 
 
-def _is_meaningless_empty(resource: Resource, change: Change) -> bool:
+def _is_meaningless_empty(change: Change) -> bool:
     """True for an empty field that no person wrote. In a user's own map, such as labels, an empty text is a value."""
     holds = change.pointer not in _OWN_MAPS or any(
         side for side in (change.desired, change.live) if side is not MISSING

@@ -15,12 +15,11 @@ Sources: argoproj/argo-cd#17433, #27533; controller/appcontroller.go (SetPostDel
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.application.applied import git_moved
 from argolint.values import below, items
 
-from ._edits import write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text, writer_name
+from ._fields import drifts, writer_name
 from ._writers import is_sort
 
 _HOOKS = {
@@ -37,32 +36,26 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         own = below(change.pointer, "/metadata/finalizers") and not is_sort(change.writer, "person")
         return own and not git_moved(app, resource, change)
 
-    for resource, changes in matching_changes(app, is_of_list):
-        listed = items(resource.desired or {}, "metadata", "finalizers")
-        live = items(resource.live or {}, "metadata", "finalizers")
+    for drift in drifts(app, is_of_list):
+        listed = items(drift.resource.desired or {}, "metadata", "finalizers")
+        live = items(drift.resource.live or {}, "metadata", "finalizers")
         added = [str(name) for name in live if name not in listed]
         if not listed or not added or any(name not in live for name in listed):
             continue
         hooks = dict.fromkeys(
             _HOOKS[name] for name in (each.removesuffix("/cleanup") for each in added) if name in _HOOKS
         )
-        of_argocd = bool(hooks) and (resource.group, resource.kind) == ("argoproj.io", "Application")
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"Argo CD adds {pointers_text(changes)} to {resource.id} for its {' and '.join(hooks)} hooks, so Git's list never stays."
+        of_argocd = bool(hooks) and (drift.resource.group, drift.resource.kind) == ("argoproj.io", "Application")
+        yield drift.finding(
+            f"Argo CD adds {drift.places()} to {drift.resource.id} for its {' and '.join(hooks)} hooks, so Git's list never stays."
             if of_argocd
-            else f"{writer_name(changes[0])} adds {pointers_text(changes)} to {resource.id}, and each sync takes it off again.",
+            else f"{writer_name(drift.changes[0])} adds {drift.places()} to {drift.resource.id}, and each sync takes it off again.",
             fixes=(
-                write_live_fix(
-                    app,
-                    resource,
-                    changes,
+                drift.write_live(
                     "Write the added finalizers into Git's list",
                     "take them out again when the hooks go" if of_argocd else "",
                 ),
-                narrowest_ignore(app, resource, pointers(changes)),
+                drift.ignore(),
             ),
             evidence=(f"live only: {', '.join(added)}",),
         )

@@ -11,10 +11,9 @@ Sources: docs/user-guide/diffing.md; docs/faq.md (HorizontalPodAutoscaler metric
 
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Rank, Rule, narrowest_ignore
+from argolint import App, Finding, Fleet, Rank, Rule
 
-from ._edits import write_live_fix
-from ._fields import finding, pointers
+from ._fields import Drift
 from ._grammar import is_reordered_list
 
 
@@ -23,15 +22,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         changes = tuple(c for c in resource.changes if c.pointer == "/spec/metrics" and is_reordered_list(c))
         if changes:
-            yield finding(
-                app,
-                resource,
-                changes,
+            drift = Drift(app, resource, changes)
+            yield drift.finding(
                 f"{resource.id} stays OutOfSync: it holds Git's metrics in another order.",
-                fixes=(
-                    write_live_fix(app, resource, changes, "Write the metrics in the live order"),
-                    narrowest_ignore(app, resource, pointers(changes)),
-                ),
+                fixes=(drift.write_live("Write the metrics in the live order"), drift.ignore()),
             )
 
 

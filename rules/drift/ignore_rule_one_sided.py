@@ -20,7 +20,7 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rul
 from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
 from argolint.edits import application_patch, removals
 
-from ._fields import finding, is_left_out, pointers, pointers_text
+from ._fields import Drift, is_left_out, pointers, pointers_text
 from ._ignored import hidden_by, own_entries, paths, settings_key
 
 
@@ -60,10 +60,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
     singles = tuple(alone for path, alone in paths(app, entry) if path in guilty)
     differing = tuple(c for alone in singles for c in hidden_by(app, fleet, alone).get(resource.key, ()))
     why = "since" if differing else "only because"
-    return finding(
-        app,
-        resource,
-        changes,
+    return Drift(app, resource, changes).finding(
         f"{resource.id} differs at {pointers_text(changes)} {why} an ignore rule takes it out of {side} alone.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",

@@ -35,7 +35,7 @@ from argolint.edits import RESPECT, application_place, live_patch
 from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, split_pointer
 
-from ._fields import finding, pointers_text, shifted_list
+from ._fields import Drift, pointers_text, shifted_list
 from ._ignored import (
     expression_pointer,
     hidden_by,
@@ -103,10 +103,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Chang
         by_entry: tuple[str, ...] = ("Kubernetes marks that map to be replaced (patchStrategy), so each patch has it",)
     else:
         by_entry = ("an ignore entry takes a field of that list out by its field manager",)
-    return finding(
-        app,
-        resource,
-        tuple(changes),
+    return Drift(app, resource, tuple(changes)).finding(
         f"No sync brings {pointers_text(changes)} to {resource.id}: {RESPECT} keeps the whole live {kept} at {place}.",
         evidence=(
             *(f"{entry.origin} of the Application ignores {path} in that list" for path, entry in guilty),

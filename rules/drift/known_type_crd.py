@@ -20,8 +20,7 @@ from argolint.application.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 from argolint.values.kubernetes import is_custom
 
-from ._edits import write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._fields import Drift, drifts
 from ._grammar import is_hollow_difference
 from ._known_types import dotted, known_type_fields
 from ._spelling import is_same_amount
@@ -33,25 +32,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     def lasting(resource: Resource, change: Change) -> bool:
         return _is_respelled(resource, change) and not git_moved(app, resource, change)
 
-    for resource, changes in matching_changes(app, lasting):
-        first = changes[0]
-        root = _pod_spec(resource, first.pointer)
-        written = tuple(change for change in changes if change.live is not MISSING)
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which differs in spelling alone.",
+    for drift in drifts(app, lasting):
+        first = drift.changes[0]
+        root = _pod_spec(drift.resource, first.pointer)
+        written = tuple(change for change in drift.changes if change.live is not MISSING)
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which differs in spelling alone.",
             fixes=(
-                known_type_fields(resource, (root,), "core/v1/PodSpec"),
-                write_live_fix(app, resource, written, "Write what the operator makes of it")
-                if written == changes
+                known_type_fields(drift.resource, (root,), "core/v1/PodSpec"),
+                Drift(app, drift.resource, written).write_live("Write what the operator makes of it")
+                if written == drift.changes
                 else None,
             ),
             evidence=(
-                f"Argo CD knows the types of a {resource.kind} only by knownTypeFields",
+                f"Argo CD knows the types of a {drift.resource.kind} only by knownTypeFields",
                 f"a pod spec is embedded at {root}",
-                f"knownTypeFields for {resource.group}_{resource.kind} would name {dotted(root)}",
+                f"knownTypeFields for {drift.resource.group}_{drift.resource.kind} would name {dotted(root)}",
             ),
         )
 

@@ -16,11 +16,10 @@ Sources: docs/user-guide/diffing.md; kubernetes-sigs/structured-merge-diff (atom
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.application.applied import git_moved, rewritten_on_arrival
 
-from ._edits import live_order_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._fields import drifts
 from ._grammar import is_reordered_list
 from ._writers import is_reconciling_controller, is_sort
 
@@ -35,20 +34,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
         return is_unexplained and not git_moved(app, resource, change)
 
-    for resource, changes in matching_changes(app, sorted_):
-        arrived = all(rewritten_on_arrival(app, resource, change) for change in changes)
+    for drift in drifts(app, sorted_):
+        arrived = all(rewritten_on_arrival(app, drift.resource, change) for change in drift.changes)
         stays = "stays" if arrived else "is"
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} {stays} OutOfSync over {pointers_text(changes, 'list')}: Git's items in another order.",
+        yield drift.finding(
+            f"{drift.resource.id} {stays} OutOfSync over {drift.places('list')}: Git's items in another order.",
             evidence=("the API server or a webhook sorted them in the very request that brought them",)
             if arrived
             else (),
             fixes=(
-                live_order_fix(app, resource, changes),
-                narrowest_ignore(app, resource, pointers(changes)),
+                drift.write_order(),
+                drift.ignore(),
             ),
         )
 

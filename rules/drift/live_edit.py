@@ -28,8 +28,8 @@ from argolint.values import annotations_of, get, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ..shared.triage import worth_reading
-from ._edits import removal_fix, source_place, sync_fix, write_live_fix
-from ._fields import finding, own_changes, pointers_text
+from ._edits import removal_fix, source_place, sync_fix
+from ._fields import Drift, own_changes, pointers_text
 from ._grammar import is_hollow
 from ._unshown import NOT_SHOWN, WRITTEN_BY_HAND, unshown_edits, unshown_finding
 from ._writers import is_sort, known_writer
@@ -46,7 +46,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if edit is not None
         ]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
-            yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
+            yield _finding(Drift(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager)))
         if not edits and _is_applied_elsewhere(app, fleet, resource):
             yield _applied_elsewhere_finding(app, resource)
     for resource in app.mentioning(WRITTEN_BY_HAND, "live"):
@@ -70,10 +70,7 @@ def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
     changes = resource.changes
-    return finding(
-        app,
-        resource,
-        changes,
+    return Drift(app, resource, changes).finding(
         f"Something other than Argo CD applied {resource.id} after the last sync, so it differs at {pointers_text(changes)}.",
         confidence="likely",
         evidence=("last-applied-configuration lacks the tracking mark that each apply of Argo CD has",),
@@ -89,7 +86,8 @@ def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
     )
 
 
-def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _finding(drift: Drift) -> Finding:
+    app, resource, changes = drift
     first = changes[0]
     tool = known_writer(first.writer)
     assert tool is not None
@@ -101,16 +99,13 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
     if kept and not failed:
         then = f"; {undone} {kept}"
-    return finding(
-        app,
-        resource,
-        changes,
-        f"Someone changed {pointers_text(changes)} of {resource.id} with {tool.tool}{then}.",
+    return drift.finding(
+        f"Someone changed {drift.places()} of {resource.id} with {tool.tool}{then}.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
-            _empty_map_fix(app, resource, changes),
-            write_live_fix(app, resource, changes, "Commit the live value, if it is right"),
-            _masked_values_fix(app, resource, changes),
+            _empty_map_fix(drift),
+            drift.write_live("Commit the live value, if it is right"),
+            _masked_values_fix(drift),
             None
             if failed
             else _whole_fix(app, resource)
@@ -162,20 +157,20 @@ def _has_sync_failed(app: App, resource: Resource) -> bool:
     return any(row.get("status") == "SyncFailed" for row in rows)
 
 
-def _masked_values_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+def _masked_values_fix(drift: Drift) -> Fix | None:
     """The fix in words for values that Argo CD masks: no patch can contain them."""
-    if not any(change.masked for change in changes):
+    if not any(change.masked for change in drift.changes):
         return None
-    keys = f"What the server masks: {pointers_text(changes)}; `kubectl get` shows the live value."
-    return manifest_text(source_place(app), "Put the live value where Git takes it from, if it is right", keys)
+    keys = f"What the server masks: {drift.places()}; `kubectl get` shows the live value."
+    return manifest_text(source_place(drift.app), "Put the live value where Git takes it from, if it is right", keys)
 
 
-def _empty_map_fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+def _empty_map_fix(drift: Drift) -> Fix | None:
     """The fix that removes Git's empty map, which conflicts with the content that a person added."""
-    empty_in_git = [change.pointer for change in changes if _is_empty_in_git(resource, change)]
-    if not empty_in_git or len(empty_in_git) < len(changes):
+    empty_in_git = [change.pointer for change in drift.changes if _is_empty_in_git(drift.resource, change)]
+    if not empty_in_git or len(empty_in_git) < len(drift.changes):
         return None
-    return removal_fix(app, resource, empty_in_git, "Leave the empty field out of the manifest")
+    return removal_fix(drift.app, drift.resource, empty_in_git, "Leave the empty field out of the manifest")
 
 
 def _is_empty_in_git(resource: Resource, change: Change) -> bool:

@@ -15,8 +15,9 @@ Sources: controller/appcontroller.go (autoSync), util/argo/argo.go (SetAppOperat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, ResourceId, Rule, Symptom
 from argolint.application.application_sets import maker, set_id
@@ -40,16 +41,40 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if outdated(app):
         yield from _outdated_finding(app, [wait for wait in changed if wait[1]])
         return
-    step = _awaited_step(app, fleet) or _kept_off(app, fleet)
+    step = _by_hand(app, fleet) or _awaited_step(app, fleet) or _kept_off(app, fleet)
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = _is_queued(app) or (app.operation is not None and app.operation.phase != "Succeeded")
-    if unfinished or not settled(app):
-        missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
-        yield from _finding(app, missing, "is not created yet", step)
-    if unfinished or not (app.prune and settled(app)):
-        extra = (r for r in app.extra if not ignored_extraneous(app, r))
-        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
-        yield from _finding(app, leftover, "left Git and is not pruned", step)
+    moved = _moved(app)
+    missing = [r for r in app.missing if unfinished or not settled(app) or _name(r) in moved]
+    waits = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in missing]
+    yield from _finding(app, waits, "is not created yet", step, moved)
+    extra = [r for r in app.extra if unfinished or not (app.prune and settled(app)) or _name(r) in moved]
+    waits = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra if not ignored_extraneous(app, r)]
+    yield from _finding(app, waits, "left Git and is not pruned", step, moved)
+
+
+def _name(resource: Resource) -> tuple[str, str, str]:
+    return resource.group, resource.kind, resource.name
+
+
+def _moved(app: App) -> Mapping[tuple[str, str, str], str]:
+    """The namespaces of the last sync of objects that are missing in another one: the destination has changed since.
+
+    Automated sync does not count that as a change: it compares the revision and the sources (controller/appcontroller.go,
+    alreadyAttemptedSync).
+    """
+    operation = app.operation
+    if operation is None or operation.phase != "Succeeded":
+        return {}
+    there = {
+        (text_at(r, "group"), text_at(r, "kind"), text_at(r, "name")): text_at(r, "namespace")
+        for r in operation.results
+    }
+    return {
+        _name(r): there[_name(r)]
+        for r in app.missing
+        if r.namespace and there.get(_name(r), r.namespace) not in ("", r.namespace)
+    }
 
 
 def _outdated_finding(app: App, changed: Sequence[Wait]) -> Iterator[Finding]:
@@ -86,21 +111,31 @@ def _waiting_object(app: App, resource: Resource) -> Wait:
     )
 
 
-def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | _KeptOff | None) -> Iterator[Finding]:
+def _finding(
+    app: App,
+    waits: Sequence[Wait],
+    fact: str,
+    step: _Step | _ByHand | _KeptOff | None,
+    moved: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+) -> Iterator[Finding]:
     if not waits:
         return
     first = waits[0][0]
     more = f" (and {len(waits) - 1} more)" if len(waits) > 1 else ""
     prune = " --prune" if fact.startswith("left") else ""
+    manual = isinstance(step, _ByHand) and bool(step.step)  # documented as the way to a step that waits for a person
+    before = moved.get(_name(first), "")
+    since = f"no sync since the destination changed from namespace {before}" if before else _reason(app, bool(prune))
     yield Finding(
-        message=f"{first.id}{more} {fact}: {step.reason if step else _reason(app, bool(prune))}.",
+        message=f"{first.id}{more} {fact}: {step.reason if step else since}.",
         at=Location(app.ref, first.id if len(waits) == 1 else None),
         confidence="likely",
         explains=tuple(claim for _, claims, _ in waits for claim in claims),
         evidence=tuple(line for _, _, lines in waits for line in lines),
         fixes=(
-            *([step.fix] if step else []),
+            *([step.fix] if step and not manual else []),
             *([] if isinstance(step, _Step) else [_sync_fix(app, [wait[0] for wait in waits], prune)]),
+            *([step.fix] if step and manual else []),
         ),
     )
 
@@ -159,6 +194,57 @@ class _KeptOff:
         )
 
 
+@dataclass(frozen=True)
+class _ByHand:
+    """An ApplicationSet with RollingSync that never syncs this application: no step selects it, or its step has maxUpdate 0."""
+
+    maker: ResourceId
+    step: str
+
+    @property
+    def reason(self) -> str:
+        if self.step:
+            return f"step {self.step} of {self.maker} has maxUpdate 0, so only a sync by hand applies it"
+        return f"no step of {self.maker} selects the application, so only a sync by hand applies it"
+
+    @property
+    def fix(self) -> Fix:
+        title = (
+            "Raise maxUpdate of the step, if the set is to sync it"
+            if self.step
+            else "Give it a label that a step selects"
+        )
+        place = (
+            f"/spec/strategy/rollingSync/steps/{int(self.step) - 1}/maxUpdate"
+            if self.step
+            else "/spec/template/metadata/labels"
+        )
+        text = place if self.step else f"{place}, or the matchExpressions of a step: one step must select it"
+        return Fix(
+            title,
+            "application",
+            str(self.maker),
+            Edit("text", text),
+            caveat="the set then syncs it in its order, by itself",
+        )
+
+
+def _by_hand(app: App, fleet: Fleet) -> _ByHand | None:
+    """The set that waits for a sync by hand (applicationset_controller.go, buildAppDependencyList and getAppsToSync)."""
+    made_by = maker(app, fleet)
+    if made_by is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
+        return None
+    rows = maps(made_by, "status", "applicationStatus")
+    own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
+    if own is None:
+        return None
+    if text_at(own, "step") == "-1":
+        return _ByHand(set_id(fleet, made_by), "")
+    steps, number = maps(made_by, "spec", "strategy", "rollingSync", "steps"), _number(own)
+    none = 0 < number <= len(steps) and steps[number - 1].get("maxUpdate") in (0, "0", "0%")
+    return _ByHand(set_id(fleet, made_by), str(number)) if none else None
+
+
 def _kept_off(app: App, fleet: Fleet) -> _KeptOff | None:
     """The set that ignores the difference in auto-sync between its template and this application (spec.ignoreApplicationDifferences)."""
     made_by = None if app.automated else maker(app, fleet)
@@ -183,7 +269,7 @@ def _awaited_step(app: App, fleet: Fleet) -> _Step | None:
     own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
     if made_by is None or own is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
         return None
-    ahead = [r for r in rows if text_at(r, "status") != "Healthy" and _number(r) < _number(own)]
+    ahead = [r for r in rows if text_at(r, "status") != "Healthy" and 0 < _number(r) < _number(own)]
     ahead = ahead or [r for r in rows if _number(r) == _number(own) and _goes_first(made_by, r)]
     if not ahead:
         return None

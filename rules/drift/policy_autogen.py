@@ -15,33 +15,32 @@ Sources: kyverno/kyverno#2234, #5738, #9451; https://kyverno.io/docs/platform-no
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.edits import manifest_yaml
 from argolint.values import dig, get
 
 from ._defaults import is_default
-from ._edits import source_place, write_live_fix
-from ._fields import finding, matching_changes, pointers, pointers_text
+from ._edits import source_place
+from ._fields import drifts
 from ._grammar import is_hollow
 from ._writers import known_writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each policy, with all additions of Kyverno."""
-    for resource, changes in matching_changes(app, _is_by_kyverno):
+    for drift in drifts(app, _is_by_kyverno):
         derived = [
-            name for c in changes if (name := dig(_rule_at(resource, c), "name")) and name.startswith("autogen-")
+            name
+            for c in drift.changes
+            if (name := dig(_rule_at(drift.resource, c), "name")) and name.startswith("autogen-")
         ]
-        what = f"rule {derived[0]!r}" if derived else f"the defaults at {pointers_text(changes)}"
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {what}, which Kyverno adds.",
+        what = f"rule {derived[0]!r}" if derived else f"the defaults at {drift.places()}"
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {what}, which Kyverno adds.",
             fixes=(
                 _autogen_off_fix(app) if derived else None,
-                narrowest_ignore(app, resource, pointers(changes)),
-                write_live_fix(app, resource, changes, "Write what Kyverno adds", "repeat it when the rule changes"),
+                drift.ignore(),
+                drift.write_live("Write what Kyverno adds", "repeat it when the rule changes"),
             ),
         )
 

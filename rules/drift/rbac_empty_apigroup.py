@@ -15,21 +15,17 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.values.patterns import regex
 
-from ._edits import write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._fields import drifts
 
 _PLACE = regex(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each binding."""
-    for resource, changes in matching_changes(app, _is_filled_in_api_group):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, which the API server fills in.",
-            fixes=(write_live_fix(app, resource, changes, "Write the apiGroup"),),
+    for drift in drifts(app, _is_filled_in_api_group):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which the API server fills in.",
+            fixes=(drift.write_live("Write the apiGroup"),),
         )
 
 

@@ -18,8 +18,8 @@ from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.application.applied import git_moved, rewritten_on_arrival
 
 from ._defaults import is_default
-from ._edits import server_side_diff_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._edits import server_side_diff_fix
+from ._fields import drifts
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -32,13 +32,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             change.desired is MISSING and rewritten_on_arrival(app, resource, change)
         )
 
-    for resource, changes in matching_changes(app, filled):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, a default of the Gateway API that Git leaves out.",
-            fixes=(write_live_fix(app, resource, changes, "Write the defaults"), server_side_diff_fix(app)),
+    for drift in drifts(app, filled):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, a default of the Gateway API that Git leaves out.",
+            fixes=(drift.write_live("Write the defaults"), server_side_diff_fix(app)),
         )
 
 

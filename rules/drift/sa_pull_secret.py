@@ -19,7 +19,7 @@ from argolint.application.applied import by_argocd
 from argolint.values import get
 
 from ._edits import removal_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._fields import drifts
 from ._grammar import is_hollow
 from ._writers import is_sort
 
@@ -28,22 +28,19 @@ _LISTS = ("/imagePullSecrets", "/secrets")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ServiceAccount."""
-    for resource, changes in matching_changes(app, _is_secret_list):
-        if not any(_is_addition(change) for change in changes):
+    for drift in drifts(app, _is_secret_list):
+        if not any(_is_addition(change) for change in drift.changes):
             continue
-        done = "added" if all(c.desired is MISSING for c in changes) else "replaced"
-        lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in changes))
-        empty = tuple(name for name in _LISTS if get(resource.desired, name) == [])
+        done = "added" if all(c.desired is MISSING for c in drift.changes) else "replaced"
+        lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in drift.changes))
+        empty = tuple(name for name in _LISTS if get(drift.resource.desired, name) == [])
         ignored = tuple(name for name in _LISTS if name in (*lists, *empty))
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"The cluster {done} {pointers_text(changes)} of {resource.id}; a sync takes that away, and pods can no longer pull images.",
+        yield drift.finding(
+            f"The cluster {done} {drift.places()} of {drift.resource.id}; a sync takes that away, and pods can no longer pull images.",
             pointer=lists[0],
             fixes=(
-                removal_fix(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
-                narrowest_ignore(app, resource, ignored),
+                removal_fix(app, drift.resource, empty, "Leave the empty list out of the manifest") if empty else None,
+                narrowest_ignore(app, drift.resource, ignored),
             ),
         )
 

@@ -30,7 +30,6 @@ from argolint import (
     Resource,
     Rule,
     Symptom,
-    narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, lacks, not_stored, settled
 from argolint.comparison import LAST_APPLIED, has_sync_option, managers, syncs_server_side, writers
@@ -55,8 +54,8 @@ from argolint.values import (
 from argolint.values.kubernetes import argocd_name, is_custom
 from argolint.values.patterns import regex
 
-from ._edits import drop_fix, sync_fix, write_live_fix
-from ._fields import finding, is_left_out, is_tracking_mark, pointers, pointers_text
+from ._edits import sync_fix
+from ._fields import Drift, is_left_out, is_tracking_mark, pointers_text
 from ._writers import is_sort
 
 ARGOCD = "argoproj.io"
@@ -72,7 +71,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
-            yield _changed_finding(app, resource, changes, fleet.label_key)
+            yield _changed_finding(Drift(app, resource, changes), fleet.label_key)
     for resource in app.missing:
         yield _deleted_finding(app, resource) or _object_finding(
             app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster"
@@ -94,25 +93,23 @@ def _manager(change: Change) -> str:
     return change.writer.manager if change.writer else ""
 
 
-def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> Finding:
+def _changed_finding(drift: Drift, label_key: str) -> Finding:
+    app, resource, changes = drift
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
-    if not foreign and _is_stored_in_another_form(app, resource, changes):
+    if not foreign and _is_stored_in_another_form(drift):
         lost = tuple(change for change in changes if change.live is MISSING)
         places = {change.pointer.rpartition("/")[0] for change in lost}
         added = tuple(c for c in changes if c.live is not MISSING and c.pointer.rpartition("/")[0] in places)
-        return finding(
-            app,
-            resource,
-            changes,
+        return drift.finding(
             f"The cluster stores {pointers_text(lost)} of {resource.id} in another form, as {pointers_text(added)}, so Git's form never stays.",
             cause="not-stored",
             confidence="likely",
             fixes=(
-                write_live_fix(app, resource, changes, "Write in Git the form that is stored"),
-                narrowest_ignore(app, resource, pointers(changes)),
+                drift.write_live("Write in Git the form that is stored"),
+                drift.ignore(),
             ),
         )
     maps = (*_MARKS, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _MARKS
@@ -125,47 +122,46 @@ def _changed_finding(app: App, resource: Resource, changes: tuple[Change, ...], 
         replacer = ""
     if replacer:
         marks = all(is_tracking_mark(change, label_key) for change in changes)
-        what = "the tracking mark that Argo CD adds" if marks else f"{pointers_text(changes)} of Git"
+        what = "the tracking mark that Argo CD adds" if marks else f"{drift.places()} of Git"
         fact = f"lacks {what}: {replacer} replaces the object after Argo CD applies it"
     elif taken_off:
         writer_note = _writer_since_apply(resource)
         who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
-        fact = f"lacks {pointers_text(changes)} though it was applied: {who}, a webhook or someone takes it off again"
+        fact = f"lacks {drift.places()} though it was applied: {who}, a webhook or someone takes it off again"
     elif since:
-        fact = f"lacks {pointers_text(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
+        fact = (
+            f"lacks {drift.places()} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
+        )
     elif declared:
         who = "a webhook or a disabled feature gate takes it out" + ("" if app.self_heal else ", or someone did")
         if resource.group == ARGOCD:
             who = "someone took it out, such as with Argo CD's UI or CLI"
-        fact = f"lacks {pointers_text(changes)} though it was applied: {who}"
+        fact = f"lacks {drift.places()} though it was applied: {who}"
     elif dropped:
-        fact = f"lacks {pointers_text(changes)} though it was applied: its schema dropped it, or someone took it out"
+        fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone took it out"
     elif is_left_out(resource, first):
         fact = f"is OutOfSync: Argo CD compares {first.pointer} as absent although the live object holds it"
     else:
         writer_note = f": {first.writer.manager} wrote it" if first.writer and foreign else ", and nothing says why"
-        fact = f"is OutOfSync at {pointers_text(changes)}{writer_note}"
-    return finding(
-        app,
-        resource,
-        changes,
+        fact = f"is OutOfSync at {drift.places()}{writer_note}"
+    return drift.finding(
         f"{resource.id} {fact}.",
         cause="other-writer" if foreign or replacer else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign or replacer else "possible",
         evidence=("last-applied-configuration, which Argo CD's apply writes, is gone from the live object",)
         if replacer and is_gone
         else (),
-        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(app, resource, changes, label_key))
+        fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(drift, label_key))
         if replacer
         else (
             sync_fix(app, resource, "Sync the object to Git's value") if resource.group == ARGOCD else None,
-            drop_fix(app, resource, changes, "Leave out of Git what does not stay"),
-            narrowest_ignore(app, resource, pointers(changes)),
+            drift.drop("Leave out of Git what does not stay"),
+            drift.ignore(),
         )
         if declared
         else _schema_fixes(resource, changes)
         if dropped and not taken_off and not since and is_custom(resource.group)
-        else _way_out_fixes(app, resource, changes, label_key, since, taken_off=taken_off),
+        else _way_out_fixes(drift, label_key, since, taken_off=taken_off),
     )
 
 
@@ -176,32 +172,30 @@ def _is_declared(resource: Resource, change: Change) -> bool:
     return known and not any(below(change.pointer, fault.pointer) for fault in schema.faults(desired))
 
 
-def _is_stored_in_another_form(app: App, resource: Resource, changes: tuple[Change, ...]) -> bool:
+def _is_stored_in_another_form(drift: Drift) -> bool:
     """Whether the API server gave fields that Argo CD applied away for others of the same map: a conversion or a webhook of their kind."""
 
     def above(change: Change) -> str:
         return change.pointer.rpartition("/")[0]
 
-    lost = [change for change in changes if not_stored(resource, change)]
-    added = [change for change in changes if change.desired is MISSING]
-    if not lost or len(lost) + len(added) != len(changes) or not settled(app, resource):
+    lost = [change for change in drift.changes if not_stored(drift.resource, change)]
+    added = [change for change in drift.changes if change.desired is MISSING]
+    if not lost or len(lost) + len(added) != len(drift.changes) or not settled(drift.app, drift.resource):
         return False
     return {above(change) for change in lost} <= {above(change) for change in added}
 
 
-def _way_out_fixes(
-    app: App, resource: Resource, changes: tuple[Change, ...], label_key: str, since: str, *, taken_off: bool
-) -> tuple[Fix | None, ...]:
+def _way_out_fixes(drift: Drift, label_key: str, since: str, *, taken_off: bool) -> tuple[Fix | None, ...]:
     """The fixes by the program that keeps the difference; none if no program is known, or if the fields are tracking data."""
-    keeps_status = since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
+    keeps_status = since and any(w.manager == since for w in writers(drift.resource.live or {}, "/status"))
     if taken_off or keeps_status:
-        return _reader_fixes(app, resource, changes, label_key)
+        return _reader_fixes(drift, label_key)
     if since:
-        return _schema_check_fix(resource, since, changes[0]), narrowest_ignore(app, resource, pointers(changes))
-    writer = changes[0].writer
-    if writer is None or by_argocd(writer) or any(is_tracking_mark(change, label_key) for change in changes):
+        return _schema_check_fix(drift.resource, since, drift.changes[0]), drift.ignore()
+    writer = drift.changes[0].writer
+    if writer is None or by_argocd(writer) or any(is_tracking_mark(change, label_key) for change in drift.changes):
         return ()
-    return _writer_fixes(app, resource, changes)
+    return _writer_fixes(drift)
 
 
 def _writer_since_apply(resource: Resource) -> str:
@@ -285,23 +279,25 @@ def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     )
 
 
-def _writer_fixes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+def _writer_fixes(drift: Drift) -> tuple[Fix | None, ...]:
     """Fixes for a conflict with another writer; for a controller's moving number, first leave it to the controller."""
-    ignore = narrowest_ignore(app, resource, pointers(changes))
-    write = write_live_fix(app, resource, changes, "Write the live value, if it is right")
+    ignore = drift.ignore()
+    write = drift.write_live("Write the live value, if it is right")
     # a mark that its reader removes when it is done, while Git still has it
-    if all(c.live is MISSING for c in changes):
-        return (ignore, drop_fix(app, resource, changes, "Leave it out of Git"))
-    moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
+    if all(c.live is MISSING for c in drift.changes):
+        return (ignore, drift.drop("Leave it out of Git"))
+    moved = all(c.pointer.endswith("/replicas") for c in drift.changes) and not is_sort(
+        drift.changes[0].writer, "person"
+    )
     return (ignore, write) if moved else (write, ignore)
 
 
-def _reader_fixes(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> tuple[Fix | None, ...]:
+def _reader_fixes(drift: Drift, label_key: str) -> tuple[Fix | None, ...]:
     """Fixes for a mark or a field that its reader removes when it is done, such as the operator, while Git still has it."""
-    of_argocd = any(is_tracking_mark(change, label_key) for change in changes)  # Git has no such mark
+    of_argocd = any(is_tracking_mark(change, label_key) for change in drift.changes)  # Git has no such mark
     return (
-        narrowest_ignore(app, resource, pointers(changes)),
-        None if of_argocd else drop_fix(app, resource, changes, "Leave it out of Git"),
+        drift.ignore(),
+        None if of_argocd else drift.drop("Leave it out of Git"),
     )
 
 

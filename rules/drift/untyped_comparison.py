@@ -19,8 +19,8 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rul
 from argolint.application.applied import git_moved
 from argolint.comparison import Strategy, builtin, differing, rules_of, strategy_of
 
-from ._edits import server_side_diff_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._edits import server_side_diff_fix
+from ._fields import drifts
 from ._grammar import is_hollow_difference
 from ._spelling import is_same_amount
 
@@ -33,22 +33,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         same = is_same_amount(change) or (plain and is_hollow_difference(change.desired, change.live))
         return not change.masked and same and not git_moved(app, resource, change)
 
-    for resource, changes in matching_changes(app, is_respelled):
-        live, desired = resource.live, resource.desired
-        if live is None or desired is None or not builtin(desired) or len(changes) < len(resource.changes):
+    for drift in drifts(app, is_respelled):
+        live, desired = drift.resource.live, drift.resource.desired
+        if live is None or desired is None or not builtin(desired) or len(drift.changes) < len(drift.resource.changes):
             continue
         strategy = strategy_of(app.raw, desired, fleet.version)
         typed = differing(live, desired, rules_of(app.raw, fleet.settings, fleet.version), strategy)
         if strategy is not Strategy.THREE_WAY or typed:
             continue
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} is OutOfSync over {pointers_text(changes)}, the same in another spelling: Argo CD compares it without its types.",
+        yield drift.finding(
+            f"{drift.resource.id} is OutOfSync over {drift.places()}, the same in another spelling: Argo CD compares it without its types.",
             confidence="likely",
             fixes=(
-                write_live_fix(app, resource, changes, "Write the values as the cluster keeps them"),
+                drift.write_live("Write the values as the cluster keeps them"),
                 server_side_diff_fix(app),
                 Fix(
                     "Or bring Argo CD to a release whose Kubernetes types know every field of the manifest",

@@ -18,19 +18,16 @@ from functools import partial
 from argolint import App, Finding, Fleet, Rank, Rule
 
 from ._defaults import is_default
-from ._edits import server_side_diff_fix, write_live_fix
-from ._fields import finding, matching_changes, pointers_text
+from ._edits import server_side_diff_fix
+from ._fields import drifts
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its defaults."""
-    for resource, changes in matching_changes(app, partial(is_default, "webhook-default")):
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} stays OutOfSync over {pointers_text(changes)}, a default of Kubernetes that Git leaves out.",
-            fixes=(write_live_fix(app, resource, changes, "Write the defaults"), server_side_diff_fix(app)),
+    for drift in drifts(app, partial(is_default, "webhook-default")):
+        yield drift.finding(
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}, a default of Kubernetes that Git leaves out.",
+            fixes=(drift.write_live("Write the defaults"), server_side_diff_fix(app)),
         )
 
 

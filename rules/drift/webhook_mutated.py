@@ -21,8 +21,23 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Rank,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+    narrowest_ignore,
+)
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
+from argolint.edits import manifest_patch
 from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 from argolint.values.quantities import countable
@@ -31,15 +46,13 @@ from ..shared.makers import controlling_owner, filling_webhook, second_maker
 from ._ca_bundles import is_injected_bundle, is_set_by_patcher
 from ._conversion import conversion_finding, conversion_wants, is_lost_in_conversion
 from ._defaults import is_default
-from ._edits import drop_fix, live_order_fix, source_place, webhook_diff_fix, write_live_fix
+from ._edits import source_place, webhook_diff_fix
 from ._fields import (
-    finding,
+    Drift,
+    drifts,
     is_server_set,
     is_tracking_mark,
     lists_with_more,
-    matching_changes,
-    pointers,
-    pointers_text,
     writer_name,
 )
 from ._grammar import is_reordered_list
@@ -65,49 +78,74 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             return False
         return rewritten_on_arrival(app, resource, change)
 
-    for resource, changes in matching_changes(app, partial(is_lost_in_conversion, app)):
-        yield conversion_finding(app, resource, changes)
-    for resource, changes in matching_changes(app, _is_by_mutator):
-        tool = known_writer(changes[0].writer)
+    for drift in drifts(app, partial(is_lost_in_conversion, app)):
+        yield conversion_finding(drift)
+    for drift in drifts(app, _is_by_mutator):
+        tool = known_writer(drift.changes[0].writer)
         assert tool is not None
-        yield _finding(app, resource, changes, tool.tool, "proven")
-    for resource, changes in matching_changes(app, on_arrival):
-        yield _finding(app, resource, changes, _writer_phrase(resource, changes), "likely")
-    for resource, changes in matching_changes(app, partial(_is_webhook_content, app)):
-        yield _finding(app, resource, changes, filling_webhook(resource), "likely")
-    for resource, changes in matching_changes(app, partial(_is_by_maker, app, fleet)):
-        yield _maker_finding(app, resource, changes, second_maker(app, fleet, resource))
-    for resource, written in matching_changes(app, partial(_is_by_controller, app, fleet)):
+        yield _finding(drift, tool.tool, "proven")
+    for drift in drifts(app, on_arrival):
+        yield _finding(drift, _writer_phrase(drift.resource, drift.changes), "likely")
+    for drift in drifts(app, partial(_is_webhook_content, app)):
+        yield _finding(drift, filling_webhook(drift.resource), "likely")
+    for drift in drifts(app, partial(_is_by_maker, app, fleet)):
+        maker = second_maker(app, fleet, drift.resource)
+        if drift.resource.group == "argoproj.io" and drift.resource.kind == "Application":
+            yield _generated_finding(drift, fleet, maker)
+        else:
+            yield _maker_finding(drift, maker)
+    for _, resource, written in drifts(app, partial(_is_by_controller, app, fleet)):
         if dropped := dropped_by_updater(resource, written):
-            yield updater_finding(app, resource, dropped)
+            yield updater_finding(Drift(app, resource, dropped))
         changes = tuple(change for change in written if change not in dropped)
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
             moved = tuple(change for change in own if is_reordered_list(change))
             other = tuple(change for change in own if change not in moved)
-            yield from (_controller_finding(app, fleet, resource, part) for part in (other, moved) if part)
+            yield from (_controller_finding(Drift(app, resource, part), fleet) for part in (other, moved) if part)
 
 
-def _maker_finding(app: App, resource: Resource, changes: tuple[Change, ...], maker: str) -> Finding:
-    owned = bool(controlling_owner(resource))
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{maker} makes {resource.id}, which Git renders too, so the two overwrite each other.",
+def _maker_finding(drift: Drift, maker: str) -> Finding:
+    owned = bool(controlling_owner(drift.resource))
+    return drift.finding(
+        f"{maker} makes {drift.resource.id}, which Git renders too, so the two overwrite each other.",
         fixes=(
             Fix(
-                f"Stop rendering {resource.kind} {resource.name}, which {maker} makes",
+                f"Stop rendering {drift.resource.kind} {drift.resource.name}, which {maker} makes",
                 "manifest",
-                source_place(app),
-                Edit("text", _REMOVAL if resource.kind == "Secret" else _removal_text(resource, maker)),
+                source_place(drift.app),
+                Edit("text", _REMOVAL if drift.resource.kind == "Secret" else _removal_text(drift.resource, maker)),
                 "" if owned else "a prune may delete the Secret once: it is made again from the same object",
                 effects=() if owned else ("deletes",),
             ),
-            narrowest_ignore(app, resource, pointers(changes)),
+            drift.ignore(),
         ),
         severity="warning",
         confidence="likely",
+    )
+
+
+def _generated_finding(drift: Drift, fleet: Fleet, maker: str) -> Finding:
+    """For an Application that an ApplicationSet generates: it takes Argo CD's tracking data off as well. Often it is the one that renders it."""
+    app, resource, _ = drift
+    own = (resource.namespace or app.ref.namespace, resource.name) == (app.ref.namespace, app.ref.name)
+    found = _maker_finding(drift, maker)
+    taken = tuple(
+        Symptom.change(resource.id, c.pointer) for c in resource.changes if is_tracking_mark(c, fleet.label_key)
+    )
+    found = replace(found, explains=(*found.explains, *taken))
+    if not own:
+        return found
+    rename = manifest_patch(
+        resource.id,
+        "Give the Application in Git another name",
+        [{"op": "replace", "path": "/metadata/name", "value": f"{resource.name}-app"}],
+        f"or let {maker} name the chart or folder that this Application deploys",
+    )
+    return replace(
+        found,
+        message=f"{app.name} renders an Application of its own name, so its sync and {maker} overwrite each other's spec.",
+        fixes=(rename, *found.fixes[1:]),
     )
 
 
@@ -118,35 +156,30 @@ def _removal_text(resource: Resource, maker: str) -> str:
     return f"Write what Git wants in {resource.kind} {resource.name} where its maker reads it: in {maker}, or in the resource that makes that one. Then remove the manifest of the {resource.kind}."
 
 
-def _controller_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _controller_finding(drift: Drift, fleet: Fleet) -> Finding:
+    app, resource, changes = drift
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
     if is_reordered_list(first):
-        return finding(
-            app,
-            resource,
-            changes,
-            f"{writer_name(first)} sorts {pointers_text(changes, 'list')} of {resource.id} in its own order, and {end}.",
-            fixes=(live_order_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
+        return drift.finding(
+            f"{writer_name(first)} sorts {drift.places('list')} of {resource.id} in its own order, and {end}.",
+            fixes=(drift.write_order(), drift.ignore()),
             severity="warning",
             confidence="likely",
         )
-    what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {pointers_text(changes)} of {resource.id}"
+    what = f"{writer_name(first)} {'removes' if first.live is MISSING else 'sets'} {drift.places()} of {resource.id}"
     moving = all(_is_moving_number(change) for change in changes)
     counted = moving and all(split_pointer(c.pointer)[-1] == "generation" for c in changes)
-    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(app, resource, changes))
+    ignore = _ignore_fix(app, fleet, resource, _lists_as_wholes(drift))
     fixes: tuple[Fix | None, ...] = (
-        drop_fix(app, resource, changes, "Leave the counter out of Git") if counted else None,
+        drift.drop("Leave the counter out of Git") if counted else None,
         ignore,
-        None if moving else write_live_fix(app, resource, changes, "Or write in Git what the controller makes of it"),
+        None if moving else drift.write_live("Or write in Git what the controller makes of it"),
     )
     if all(_is_rounded_up(change) for change in changes):
         title = "Write in Git the size that the controller rounds it to"
-        fixes = (write_live_fix(app, resource, changes, title), ignore)
-    return finding(
-        app,
-        resource,
-        changes,
+        fixes = (drift.write_live(title), ignore)
+    return drift.finding(
         f"{what}, and {end}.",
         fixes=fixes,
         severity="warning",
@@ -165,12 +198,14 @@ def _ignore_fix(app: App, fleet: Fleet, resource: Resource, places: tuple[str, .
     return replace(fix, edit=edit, caveat=caveat, older=tuple(older))
 
 
-def _lists_as_wholes(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[str, ...]:
+def _lists_as_wholes(drift: Drift) -> tuple[str, ...]:
     """The places to ignore: a list of nameless maps as a whole if it has more items on one side, since an index then means two items.
 
     Also one in which more differs than is shown, since that would show later; a counter alone is ignored by itself.
     """
-    mixed = () if all(_is_moving_number(change) for change in changes) else lists_with_more(app, resource)
+    mixed = (
+        () if all(_is_moving_number(change) for change in drift.changes) else lists_with_more(drift.app, drift.resource)
+    )
 
     def place(pointer: str) -> str:
         if above := next((each for each in mixed if below(pointer, each)), ""):
@@ -178,7 +213,7 @@ def _lists_as_wholes(app: App, resource: Resource, changes: tuple[Change, ...]) 
         tokens = split_pointer(pointer)
         for depth in range(1, len(tokens) + 1):
             above = join_pointer(*tokens[: depth - 1])
-            sides = [get(side, above, None) for side in (resource.normalized, resource.predicted)]
+            sides = [get(side, above, None) for side in (drift.resource.normalized, drift.resource.predicted)]
             lists = [side for side in sides if isinstance(side, list)]
             nameless = any(
                 not any(key in item for key in ITEM_NAMES) for side in lists for item in side if isinstance(item, dict)
@@ -187,7 +222,7 @@ def _lists_as_wholes(app: App, resource: Resource, changes: tuple[Change, ...]) 
                 return above
         return pointer
 
-    return tuple(dict.fromkeys(place(change.pointer) for change in changes))
+    return tuple(dict.fromkeys(place(change.pointer) for change in drift.changes))
 
 
 def _is_moving_number(change: Change) -> bool:
@@ -201,20 +236,17 @@ def _is_rounded_up(change: Change) -> bool:
     return wanted is not None and given is not None and 0 < wanted < given <= wanted * Decimal("1.05")
 
 
-def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
-    first = changes[0]
-    makes = "the webhook makes" if _is_by_mutator(resource, first) else "comes out"
-    return finding(
-        app,
-        resource,
-        changes,
-        f"{how} changes {pointers_text(changes)} of {resource.id}, so Git's value never stays.",
+def _finding(drift: Drift, how: str, confidence: str) -> Finding:
+    first = drift.changes[0]
+    makes = "the webhook makes" if _is_by_mutator(drift.resource, first) else "comes out"
+    return drift.finding(
+        f"{how} changes {drift.places()} of {drift.resource.id}, so Git's value never stays.",
         fixes=(
-            webhook_diff_fix(app) if "ServerSideDiff=true" in app.compare_options else None,
+            webhook_diff_fix(drift.app) if "ServerSideDiff=true" in drift.app.compare_options else None,
             None
-            if _is_unwritable(resource, changes)
-            else write_live_fix(app, resource, changes, f"Write in Git what {makes} of it"),
-            narrowest_ignore(app, resource, pointers(changes)),
+            if _is_unwritable(drift.resource, drift.changes)
+            else drift.write_live(f"Write in Git what {makes} of it"),
+            drift.ignore(),
         ),
         confidence=confidence,
     )

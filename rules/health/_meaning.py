@@ -187,4 +187,5 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         **_keda_facts(resource),
         "served": labels_of(resource.any).get("strimzi.io/cluster", "") or "CLUSTER",
         "acl": "",
+        "kafka": "",
     }

@@ -22,6 +22,7 @@ from argolint.values.patterns import regex
 from argolint.values.quantities import countable, quantity
 
 from ..shared.pods import Trouble, status_reason
+from ._replicas import in_update
 
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
 _ONE_LACKS = regex(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
@@ -48,20 +49,43 @@ def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
     ):
         yield from _no_disk_fixes(app, resource)
     elif trouble.cause == "limit" and (low := _LOW_LIMIT.search(trouble.whole)):
-        yield from _limit_fixes(resource, *low.groups())
+        yield from _limit_fixes(app, resource, *low.groups())
     elif trouble.cause == "limit" and (small := _SMALL.search(trouble.whole)):
         yield from _least_request_fixes(resource, *small.groups())
 
 
-def _limit_fixes(resource: Resource, field: str, index: str, request: str, what: str, limit: str) -> Iterator[Fix]:
-    """A limit of its own for a container that requests more than a LimitRange's default limit."""
-    at = f"{pod_spec(resource.desired)[0]}/{field}/{index}"
-    container = mapping(get(resource.desired, at, {}))
-    if dig(container, "resources", "requests", what) == request and dig(container, "resources", "limits", what) is None:
-        title = f"Write a {what} limit of its own, of {request} or more"
-        steps = set_fields(resource.desired, {f"{at}/resources/limits{join_pointer(what)}": request})
-        caveat = f"a LimitRange of the namespace writes {limit} where there is none, and may have a maximum"
-        yield manifest_patch(resource.id, title, steps, caveat)
+def _limit_fixes(
+    app: App, resource: Resource, field: str, index: str, request: str, what: str, limit: str
+) -> Iterator[Fix]:
+    """A limit of its own for a container that requests more than a LimitRange's default limit; no more than the range's maximum, if it is known."""
+    at = f"{pod_spec(resource.desired)[0]}/{field}/{index}/resources"
+    amounts = mapping(get(resource.desired, at, {}))
+    if dig(amounts, "requests", what) != request or dig(amounts, "limits", what) is not None:
+        return
+    asked, name = countable(request), join_pointer(what)
+    for bound, place, most in _maxima(app, resource.namespace, what):
+        greatest = countable(most)
+        if asked is not None and greatest is not None and greatest < asked:
+            steps = set_fields(resource.desired, {f"{at}/requests{name}": most, f"{at}/limits{name}": most})
+            less = f"Request {most} of {what}, the most that {bound.id} takes, and write that limit"
+            yield manifest_patch(resource.id, less, steps, "the container then has that much and no more")
+            steps = set_fields(bound.desired, {f"{place}{name}": request})
+            widened = f"Or raise the maximum of {bound.id} to {request}, and write a limit of its own"
+            yield manifest_patch(bound.id, widened, steps, "it counts for every pod of the namespace")
+            return
+    title = f"Write a {what} limit of its own, of {request} or more"
+    steps = set_fields(resource.desired, {f"{at}/limits{name}": request})
+    caveat = f"a LimitRange of the namespace writes {limit} where there is none, and may have a maximum"
+    yield manifest_patch(resource.id, title, steps, caveat)
+
+
+def _maxima(app: App, namespace: str, what: str) -> Iterator[tuple[Resource, str, Json]]:
+    """The greatest amounts that LimitRanges of the application take for one container: the range, the pointer of its maxima, and the amount."""
+    for bound in app.of_kind("LimitRange", ""):
+        for number, item in enumerate(maps(bound.live, "spec", "limits")):
+            most = dig(item, "max", what)
+            if bound.namespace == namespace and item.get("type") == "Container" and most is not None:
+                yield bound, f"/spec/limits/{number}/max", most
 
 
 def _least_request_fixes(resource: Resource, what: str, least: str, request: str) -> Iterator[Fix]:
@@ -135,7 +159,7 @@ def _quota_fixes(app: App, resource: Resource, name: str, requested: dict[str, s
     wanted = dig(resource.desired, "spec", "replicas")
     if existing and isinstance(wanted, int) and wanted > existing:
         yield Fix(
-            f"{'Or run' if operations else 'Run'} {existing} replicas, which the quota admits",
+            f"{'Or run' if operations else 'Run'} {existing} replica{'s' if existing > 1 else ''}, which the quota admits",
             "manifest",
             str(resource.id),
             Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": existing}]),
@@ -187,7 +211,8 @@ def _quota_refusals(app: App, fleet: Fleet, resource: Resource) -> Iterator[tupl
 
 def _missing_pod_count(app: App, resource: Resource) -> int | None:
     """The number of pods that the controller still has to create; None if there are two versions of them, one has ended, or no number is set."""
-    wanted, existing = dig(resource.live, "spec", "replicas"), _pod_count(app, resource)
+    field = ("status", "desiredNumberScheduled") if resource.kind == "DaemonSet" else ("spec", "replicas")
+    wanted, existing = dig(resource.live, *field), _pod_count(app, resource)
     return max(0, wanted - existing) if isinstance(wanted, int) and existing is not None else None
 
 
@@ -207,6 +232,13 @@ def _pod_usage(name: str, workload: Object | None) -> Decimal | None:
     """What one pod counts in a quota of this name; None if its spec does not show that: pod-level resources, or init containers that stay."""
     if name in ("pods", "count/pods"):
         return Decimal(1)
+    claims = maps(workload, "spec", "volumeClaimTemplates")
+    if name in ("persistentvolumeclaims", "count/persistentvolumeclaims"):
+        return Decimal(len(claims))
+    if name == "requests.storage":
+        return sum(
+            (countable(dig(c, "spec", "resources", "requests", "storage")) or Decimal() for c in claims), Decimal()
+        )
     kind = "limits" if name.startswith("limits.") else "requests"
     if name.startswith("count/") or (
         kind == "requests" and not name.startswith("requests.") and name not in _PLAIN_RESOURCES
@@ -322,17 +354,6 @@ def _placement_obstacles(resource: Resource, cause: str, nodes: int, *, emptied:
     ):
         yield "", "whether the other pods of a node suit these shows only on the cluster"
     wanted = dig(resource.live, "spec", "replicas")
-    if not isinstance(wanted, int) or _most_pods_in_update(resource, wanted) > nodes:
+    surge = resource.kind == "Deployment" and isinstance(wanted, int) and in_update(resource.live, wanted).more
+    if not isinstance(wanted, int) or wanted + surge > nodes:
         yield "", "whether a node takes two of the pods shows only on the cluster"
-
-
-def _most_pods_in_update(resource: Resource, wanted: int) -> int:
-    """The most pods that exist at once during the update."""
-    strategy = mapping(resource.live, "spec", "strategy")
-    if resource.kind != "Deployment" or strategy.get("type") == "Recreate":
-        return wanted
-    surge = dig(strategy, "rollingUpdate", "maxSurge")
-    if isinstance(surge, int):
-        return wanted + surge
-    share = str(surge or "25%").removesuffix("%")[:4]  # the API server's default
-    return wanted + (-(-wanted * int(share) // 100) if share.isdecimal() else wanted)

@@ -1,12 +1,12 @@
-"""How many pods a workload has after the sync: what Git says, or the bounds of the autoscaler that it has."""
+"""How many pods a workload has after the sync: what Git says, or the bounds of the autoscaler that it has; and how many during an update."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from argolint import App, Object, Resource
-from argolint.values import dig, text_at
+from argolint import App, Json, Object, Resource
+from argolint.values import dig, mapping, text_at
 
 from ..shared.peers import after_sync
 
@@ -55,3 +55,30 @@ def _each_bound(app: App) -> Iterator[tuple[tuple[str, str, str], Pods]]:
                 one if isinstance(one, int) else other for one, other in zip(bounds, (least, most), strict=True)
             )
             yield (kind, scaler.namespace, text_at(target, "name")), Pods(min(least, most), max(least, most))
+
+
+class Update(NamedTuple):
+    """How many pods a rolling update may add to the wanted number, and how many of those may be away."""
+
+    more: int
+    away: int
+
+
+def in_update(obj: Object | None, wanted: int) -> Update:
+    """Those of a Deployment with that many pods, rounded as its controller does (pkg/controller/deployment/util, ResolveFenceposts)."""
+    strategy = mapping(obj, "spec", "strategy")
+    if strategy.get("type") == "Recreate":
+        return Update(0, wanted)
+    rolling = mapping(strategy, "rollingUpdate")
+    _, more = _bounds_of_share(rolling.get("maxSurge"), wanted)
+    away, _ = _bounds_of_share(rolling.get("maxUnavailable"), wanted)
+    return Update(more, away if more or away else 1)
+
+
+def _bounds_of_share(value: Json, wanted: int) -> tuple[int, int]:
+    """A number of pods, or a share of them rounded down and up; 25% if none is written, and all of them if the share cannot be read."""
+    if isinstance(value, int):
+        return value, value
+    text = str(value or "25%").removesuffix("%")
+    share = wanted * (int(text) if text.isdecimal() and len(text) < 4 else 100)
+    return share // 100, -(-share // 100)

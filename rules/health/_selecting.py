@@ -161,7 +161,7 @@ def _selects_live_pods(app: App, one: Selecting) -> bool:
     for namespace in one.namespaces:
         going = [member for member in members(app, namespace, "pods") if member.was]
         for node in live_pods(app, namespace):
-            if one.selector.matches(node.labels) and not any(_is_pod_of(app, node.id.name, member) for member in going):
+            if one.selector.matches(node.labels) and not any(_is_pod_of(node.id.name, member) for member in going):
                 return True
     return False
 
@@ -211,7 +211,7 @@ def _near_member(app: App, one: Selecting, member: Member) -> NearMember | None:
     )
     namesakes = is_similar_name(one.resource.name, member.id.name)
     free = (member.id.key, one.kind) not in app.derive(_selected_keys)
-    has_pods = any(_is_pod_of(app, node.id.name, member) for node in live_pods(app, member.id.namespace))
+    has_pods = any(_is_pod_of(node.id.name, member) for node in live_pods(app, member.id.namespace))
     for key, wanted, present in differs:
         if not present:
             if (
@@ -225,5 +225,5 @@ def _near_member(app: App, one: Selecting, member: Member) -> NearMember | None:
     return NearMember(member, differs, has_pods)
 
 
-def _is_pod_of(app: App, pod: str, member: Member) -> bool:
+def _is_pod_of(pod: str, member: Member) -> bool:
     return pod.startswith(f"{member.id.name}-") or pod == member.id.name

@@ -208,7 +208,7 @@ def _shows_its_pods(app: App, key: ResourceKey) -> bool:
     return found is not None and any(node.id.kind == "Pod" for node in app.descendants(found.uid))
 
 
-def has_namesake_owner(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+def has_namesake_owner(fleet: Fleet, key: ResourceKey) -> bool:
     """Whether the name begins with that of a custom resource or workload in the namespace: operators name their objects after it."""
     inert = _listed_kinds("inert")
     return any(

@@ -14,6 +14,7 @@ from argolint.values.kubernetes import is_of_current_spec
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_health_counted, is_overdue
+from ._meaning import meaning
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
 """Condition types by which a controller reports success or failure."""
@@ -46,22 +47,33 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
     if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     for condition in maps(resource.live, "status", "conditions"):
-        if _is_failure(condition) and is_of_current_spec(resource.live, condition) is not False:
+        if _is_failure(resource, condition) and is_of_current_spec(resource.live, condition) is not False:
             since = parse_time(condition.get("lastTransitionTime"))
             return condition if since and is_overdue(app, since, options.span) else None
     return None
 
 
-def _is_failure(condition: Object) -> bool:
+def _is_failure(resource: Resource, condition: Object) -> bool:
+    """Whether a verdict is False for a reason that means a failure, or with a message of a cause that does not end by itself."""
     reason, message = text_at(condition, "reason"), text_at(condition, "message")
     return (
         (condition.get("type") in _VERDICTS or text_at(condition, "type").endswith(_OF_A_PART))
         and condition.get("status") == "False"
         and condition.get("severity") != "Info"
-        and bool(message and _FAILS.search(reason))
+        and bool(message)
+        and (_FAILS.search(reason) is not None or _names_cause(resource, message))
         and not _WAITS.match(reason)
         and _PASSES not in message
     )
+
+
+def _names_cause(resource: Resource, message: str) -> bool:
+    found = meaning(resource, message)
+    return found is not None and found.entry.knows == "cause" and found.entry.cause in _LASTING
+
+
+_LASTING = frozenset({"field", "reference", "credentials", "rights", "policy", "quota", "certificate"})
+"""Causes that do not end by themselves."""
 
 
 def _is_halted(resource: Resource) -> bool:

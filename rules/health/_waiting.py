@@ -1,12 +1,16 @@
-"""Shared by the rules on addresses and claims: objects that have been Progressing for too long, and their Events."""
+"""Objects that have been Progressing for too long, their Events, and the hook that a sync runs only after them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from argolint import App, Resource, Want
+from argolint import App, Fix, Object, Resource, Want
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
-from argolint.values import age_text
+from argolint.sequence.order import hook_phases
+from argolint.values import age_text, items, maps, text_at
+from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.age import Patience, is_health_counted, is_overdue, waited_time, waiting_since
 
@@ -52,3 +56,28 @@ def waiting_evidence(app: App, resource: Resource) -> tuple[str, ...]:
     if app.is_awaiting(resource.id):
         lines.append("the running operation waits for this object")
     return tuple(lines)
+
+
+def hook_fixes(app: App, resource: Resource) -> tuple[Fix, ...]:
+    """For a workload that the running sync waits for: the PostSync hook that calls it, and that may be what makes it ready; any, if no hook is known."""
+    awaited = app.operation.awaited if app.operation else None
+    waits = awaited is not None and awaited.reason == "healthy state of" and awaited.is_(resource.id)
+    if not waits or not pod_spec(resource.any)[1]:
+        return ()
+    manifests = app.evidence.get(Want("manifests"))
+    if manifests is None:
+        return advice(__package__, "ready-by-hook", {"object": str(resource.id), "hook": ""})
+    called = re.compile(rf"(?<![\w.-]){re.escape(resource.name)}(?:-\d{{1,3}})?(?![\w-])")
+    for manifest in manifests:
+        texts = (text for _, each in containers(manifest) for text in _said(each))
+        if "PostSync" in hook_phases(manifest) and any(called.search(text) for text in texts):
+            hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
+            return advice(__package__, "ready-by-hook", {"object": str(resource.id), "hook": hook})
+    return ()
+
+
+def _said(container: Object) -> Iterator[str]:
+    """The command line of a container, and the values of its variables."""
+    for field in ("command", "args"):
+        yield from (str(word) for word in items(container, field))
+    yield from (text_at(variable, "value") for variable in maps(container, "env"))

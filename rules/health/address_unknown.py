@@ -114,7 +114,7 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
             yield _port_finding(app, resource, pointer, name, value, address, ports)
         elif (
             not there
-            and not has_namesake_owner(app, fleet, key)
+            and not has_namesake_owner(fleet, key)
             and (near := _near_service(app, fleet, key, address)) is not None
         ):
             yield _missing_service_finding(app, resource, pointer, name, value, address, near)

@@ -27,7 +27,6 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
-    Json,
     Location,
     Object,
     Rank,
@@ -37,12 +36,12 @@ from argolint import (
     Want,
 )
 from argolint.edits import manifest_patch, manifest_text, set_fields
-from argolint.values import dig, get, integer, mapping, maps, text_at, texts
+from argolint.values import dig, get, mapping, maps, text_at, texts
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.peers import after_sync, peer_wants, peers
-from ._replicas import SCALED, pods_of
+from ._replicas import SCALED, in_update, pods_of
 
 _ONE_NODE, _ONE_POD = ["ReadWriteOnce"], ["ReadWriteOncePod"]
 _SHARES = regex(
@@ -134,19 +133,8 @@ def _are_together(spec: Object) -> bool:
 
 
 def _starts_first(workload: Resource, obj: Object | None) -> bool:
-    """Whether a rollout of one pod starts the new one before the old one ends (apps/v1; 25% of one is none unavailable)."""
-    rolling = mapping(obj, "spec", "strategy", "rollingUpdate")
-    return (
-        workload.kind == "Deployment"
-        and text_at(obj, "spec", "strategy", "type") != "Recreate"
-        and _rounds_to_none(rolling.get("maxUnavailable", "25%"))
-    )
-
-
-def _rounds_to_none(value: Json) -> bool:
-    """Whether that many of one pod are none: a share is rounded down."""
-    share = integer(str(value).removesuffix("%"))
-    return share is not None and (share < 100 if str(value).endswith("%") else share == 0)
+    """Whether a rollout of one pod starts the new one before the old one ends."""
+    return workload.kind == "Deployment" and in_update(obj, 1).away == 0
 
 
 def _was_so(app: App, workload: Resource, after: _Shared) -> bool:

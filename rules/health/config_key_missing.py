@@ -20,7 +20,6 @@ Sources: core/v1 EnvVarSource and KeyToPath; kubelet, pkg/kubelet/kubelet_pods.g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from argolint import MISSING, App, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule
 from argolint.edits import manifest_patch, manifest_text
@@ -28,7 +27,7 @@ from argolint.values import annotations_of, enumerated, join_pointer, mapping, t
 from argolint.values.kubernetes import DATA_FIELDS, data_keys
 
 from ..shared.labels import labels_at
-from ..shared.references import ReadKey, read_keys
+from ..shared.references import ReadKey, near_key, read_keys
 from ..shared.triage import worth_reading
 
 
@@ -86,7 +85,7 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: frozenset[
     if read.kind == "ConfigMap" and isinstance(value, str):
         edit = {"op": "add", "path": f"/data{join_pointer(read.key)}", "value": value}
         yield manifest_patch(holder.id, f'Keep key "{read.key}"', [edit])
-    for name in get_close_matches(read.key, sorted(keys), 1, 0.6):
+    if name := near_key(read.key, keys):
         edit = {"op": "replace", "path": read.pointer, "value": name}
         yield manifest_patch(workload.id, f'Read key "{name}"', [edit], "if that is the value that is meant")
     yield manifest_text(

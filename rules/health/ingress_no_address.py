@@ -41,6 +41,7 @@ from argolint.values import annotations_of, dig, items
 from argolint.values.knowledge import load
 
 from ..shared.age import Patience
+from ..shared.labels import is_similar_name
 from ._meaning import facts_of, of_kind
 from ._waiting import event_wants, newest_warning, overdue_resources, waiting_evidence, waiting_time
 
@@ -60,6 +61,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         classes = fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass")
         known = sorted(k.name for k in classes)
         event = newest_warning(app, ingress)
+        if not event and named not in known and any(is_similar_name(each, named) for each in known):
+            continue  # a slip in the name: target-missing says it
         of_class = f"of class {named}" if named else "without a class"
         ill = None if event else _ill_controller(app, fleet, [key for key in classes if key.name == named])
         why = (

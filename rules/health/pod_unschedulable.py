@@ -3,7 +3,7 @@
 What it finds: a workload whose pods never run, with the cause from the Events of the pods and their controllers. Too few `resources` on the
 nodes, a `selector` or affinity that no node meets, a `taint` that is not tolerated, a `volume` that does not exist or cannot be mounted, a
 `quota` that is used up, an `image` that cannot be pulled, a `reference` to what is not there, a default `limit` below the request, a `policy` that denies the
-pods, a webhook that the API server cannot call (`network`), or `unknown`. One finding for each workload.
+pods, a webhook that the API server cannot call (`network`), a `scheduler` that does not look at them or must not yet, or `unknown`. One finding for each workload.
 
 Why it hurts: the rollout never ends, later sync waves wait for it, and the old version (or nothing) keeps running.
 
@@ -37,12 +37,13 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.values import age_text, enumerated
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values import age_text, enumerated, sh
+from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
@@ -71,6 +72,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield Want("manifests")
     for resource, nodes in _unhealthy_workloads(app):
         yield from wanted_events(app, resource, nodes)
+        yield from (Want("live", node.id) for node in _rolling.ending_pods(resource, nodes))
         yield from unmade.event_wants(app, fleet, resource)
         yield from _host_ports.holder_wants(app, fleet, resource)
         if unmade.may_lack(app, resource, nodes):
@@ -86,8 +88,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         claims = (node for claim in _unbound_claims(app, resource) if (node := app.node(claim.id)) is not None)
         trouble = next((t for t in troubles(app, resource, (*nodes, *claims)) if t.cause), None)
         if trouble is None:
-            continue
-        if trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
+            if (late := _rolling.not_ended(app, resource, nodes, options.span)) is not None:
+                yield late
+        elif trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
             yield _finding(app, fleet, resource, nodes, trouble)
 
 
@@ -143,6 +146,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     if held:
         lack = "fit on no node" if trouble.verb == "cannot be scheduled" else trouble.verb
         reason = f"{lack} next to its earlier pods, and its strategy ends none of those first"
+    taken = 0 if held else _rolling.one_for_each_node(resource, trouble)
+    if taken:
+        each = "the only node has one of them" if taken == 1 else f"each of the {taken} nodes has one of them"
+        reason = f"fit on no node: {each} already, and takes no second one"
     finding = Finding(
         message=f"{resource.id if resource.kind == 'Pod' else subject} {reason}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
@@ -152,7 +159,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=with_end_of_wait(app, resource.id, _fixes(app, fleet, resource, trouble, held=held)),
+        fixes=with_end_of_wait(
+            app,
+            resource.id,
+            _with_next_step(resource, trouble, _fixes(app, fleet, resource, trouble, held=held, taken=taken)),
+        ),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),
@@ -169,7 +180,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
             fixes=advice(__package__, "quota-has-room", {"object": str(resource.id), "namespace": resource.namespace}),
             follows=(),
         )
-    if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not held:
+    if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not (held or taken):
         return _port_taken(finding, resource, *holds)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
@@ -189,24 +200,45 @@ def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Reso
     )
 
 
-def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool) -> tuple[Fix, ...]:
-    """Exact edits if there are any, and then the other options."""
-    room = _rolling.room_fix(resource) if held else None
+def _with_next_step(resource: Resource, trouble: Trouble, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes, and what has to go after an edit of the pod template: a Job, which takes none, or the pod that a StatefulSet does not replace."""
+    if not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id) or fixes[0].before:
+        return fixes
+    pod = trouble.node.id
+    if resource.kind == "Job":
+        title = "After the edit delete the Job, since its template cannot change in place"
+        command = f"kubectl delete {kubectl_name(resource.id)}"
+    elif pod.kind == "Pod" and _rolling.keeps_unready_pods(resource):
+        title = "After the sync delete the pod, which its StatefulSet does not replace"
+        command = f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}"
+    else:
+        return fixes
+    return (fixes[0], live_command(resource.id, title, command), *fixes[1:])
+
+
+def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool, taken: int) -> tuple[Fix, ...]:
+    """Exact edits if there are any, and then the other options. `taken`: how many there are, if each has one of the pods."""
+    room = _rolling.room_fix(resource) if held else _rolling.fewer_fix(resource, taken) if taken else None
     exact = (*([room] if room else []), *_placing.fixes(app, resource, trouble))
-    return (
-        exact
-        if exact and (held or trouble.cause in ("quota", "limit"))
-        else (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
-    )
+    if exact and (held or taken or trouble.cause in ("quota", "limit")):
+        return exact
+    found = (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
+    lacks = trouble.cause == "resources" and _INSUFFICIENT.search(trouble.text) is not None
+    room = _rolling.room_fix(resource, perhaps=True) if lacks and _rolling.keeps_earlier_pods(resource) else None
+    return (*found, room) if room else found
 
 
 def _reason_text(trouble: Trouble, fit: str) -> str:
     """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
+    verb = singular(trouble.verb) if fit == "fits" else trouble.verb
+    if trouble.cause == "scheduler":
+        return verb
     if nodes is None:
-        verb = singular(trouble.verb) if fit == "fits" else trouble.verb
-        return f'{verb}: "{telling(trouble.text, 12)}"'
+        return f'{verb}: "{telling(trouble.text, min(12, 20 - len(verb.split())))}"'
     part = next((p for p in _ITEMS.split(nodes["each"]) if scheduling_cause(p)[0] == trouble.cause), nodes["each"])
+    if "ReadWriteOncePod access mode already in-use" in part:
+        return f"{fit} on no node: another pod has their claim, which one pod alone may mount (ReadWriteOncePod)"
     counted = _COUNTED.match(part)
     if counted is None:
         return f'{fit} on no node: "{telling(part)}"'
@@ -229,15 +261,17 @@ _COUNTED = regex(r"(?P<some>\d{1,6}) ")
 _TAINT = regex(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
 _INSUFFICIENT = regex(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = regex(r'secrets? "([^"]{1,253})" not found')
+_NO_PULL_SECRET = regex(r"finds no pull Secret (\S{1,253})$")
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253})")
 
 
 def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
     """The shared cause: the maker of the missing Secret, or a lack that affects many workloads: resources of the cluster's nodes, or the namespace's quota."""
-    for name in _NO_SECRET.findall(trouble.text):
+    for name in (*_NO_SECRET.findall(trouble.text), *_NO_PULL_SECRET.findall(trouble.verb)):
         maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
             yield Follows(Symptom.health(maker.id))
+            yield Follows.finding("external-secret-ready-but-empty", maker.id)
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
@@ -298,6 +332,7 @@ RULE = Rule(
         "limit",
         "policy",
         "network",
+        "scheduler",
         "rollout",
         "unknown",
     ),

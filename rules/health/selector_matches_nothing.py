@@ -119,7 +119,7 @@ def _finding(app: App, fleet: Fleet, one: Selecting, near: NearMember) -> Findin
         at=Location(app.ref, resource.id, place if written else one.kind.at),
         severity=one.kind.severity,
         confidence="proven" if near.has_live_pods and app.sync_status == "Synced" else "likely",
-        evidence=tuple(_evidence(app, one, near)),
+        evidence=tuple(_evidence(one, near)),
         related=(Related(member.app, member.id, member.at, "other"),),
         fixes=(annotation_tracking_fix("leaves the label as the chart writes it"),)
         if overwritten
@@ -142,7 +142,7 @@ def _is_overwritten(app: App, fleet: Fleet, near: NearMember) -> bool:
     )
 
 
-def _evidence(app: App, one: Selecting, near: NearMember) -> Iterator[str]:
+def _evidence(one: Selecting, near: NearMember) -> Iterator[str]:
     labels_text = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items()))
     yield f"the selector: {labels_text}"
     labels = sorted(near.member.labels.items())

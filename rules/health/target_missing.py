@@ -150,10 +150,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _new_references(resource: Resource) -> tuple[Reference, ...]:
-    """What the manifest names and the live object does not."""
+    """What the manifest names and the live object does not; and the class of an object that no controller takes."""
     if not resource.desired or resource.requires_pruning:
         return ()
-    named = (n for n in references(resource.desired) if get(resource.live, n.pointer, None) != n.name)
+    waits = resource.health.status == "Progressing"
+    named = (
+        n
+        for n in references(resource.desired)
+        if get(resource.live, n.pointer, None) != n.name or (waits and n.kind in _CLASSES)
+    )
     held = {_account(subject, resource.namespace) for subject in maps(resource.live, "subjects")}
     subjects = (
         Reference("", "ServiceAccount", *_account(subject, resource.namespace), f"/subjects/{number}/name")
@@ -163,6 +168,7 @@ def _new_references(resource: Resource) -> tuple[Reference, ...]:
     return (*(n for n in named if n.kind in _NEEDED), *(n for n in subjects if n.name not in ("", _IN_EACH)))
 
 
+_CLASSES = ("IngressClass", "GatewayClass")
 _IN_EACH = "default"
 """The service account that each namespace has."""
 
@@ -194,7 +200,7 @@ def _names_both(resource: Resource, near: ResourceKey) -> bool:
 
 def _may_exist(app: App, fleet: Fleet, key: ResourceKey) -> bool:
     known = app.resource(key) is not None or bool(fleet.owners(key))
-    return known or is_in_tree(app, key.kind, key.namespace, key.name) or has_namesake_owner(app, fleet, key)
+    return known or is_in_tree(app, key.kind, key.namespace, key.name) or has_namesake_owner(fleet, key)
 
 
 def _almost(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
@@ -241,10 +247,10 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
     if app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, key.kind, key.namespace, key.name):
         return None
     not_found = _not_found_message(resource.live, key.name)
-    near = _nearest_object(app, fleet, key)
+    near = _nearest_object(fleet, key)
     if not_found:
         return _Absence(not_found, near or _only_unscaled(app, resource, key))
-    if has_namesake_owner(app, fleet, key):
+    if has_namesake_owner(fleet, key):
         return None
     if near is None and resource.group in _SCALERS:
         near = _scaled_today(app, fleet, resource, key)
@@ -288,7 +294,7 @@ def _not_found_message(live: Object | None, name: str) -> str:
     return ""
 
 
-def _nearest_object(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+def _nearest_object(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     """An object with almost the same name in its namespace, or with exactly this name in another kind or namespace."""
     return fleet.derive(_near_key, key)
 

@@ -47,6 +47,7 @@ from argolint.messages import field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
+from argolint.relations.other_scope import twin_fixes, twin_of_missing
 from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
 from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
@@ -56,10 +57,10 @@ from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, 
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from . import _rolling
-from ._issuers import kind_fix
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
+from ._waiting import hook_fixes
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -279,7 +280,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, resource)),
+        fixes=(
+            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
+            *(() if pod_troubles else hook_fixes(app, resource)),
+        ),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
@@ -326,7 +330,10 @@ def _by_child(app: App, fleet: Fleet, resource: Resource, finding: Finding) -> F
         replace(fix, where=str(resource.id)) if (fix.target, fix.where) == ("manifest", str(relation.resource)) else fix
         for fix in of_kind(Resource(relation.resource), said)
     )
-    return replace(finding, fixes=(*kind_fix(app, fleet, resource, said), *of_child, *finding.fixes))
+    manifest = resource.desired or {}
+    twin = twin_of_missing(fleet, app.cluster, resource.namespace, manifest, said)
+    named = twin_fixes(resource.id, twin) if twin else ()
+    return replace(finding, fixes=(*named, *of_child, *finding.fixes))
 
 
 def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:
@@ -353,8 +360,8 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
     return next(jobs, None) if resource.kind != "CronJob" else None
 
 
-def _around(app: App, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka."""
+def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
+    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -364,7 +371,9 @@ def _around(app: App, resource: Resource) -> Mapping[str, str]:
         (k.namespace, k.name) == (resource.namespace, cluster) and not dig(k.any, "spec", "kafka", "authorization")
         for k in kafkas
     )
-    return {"made": made, "acl": "yes" if bare else ""}
+    near = [k.name for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace]
+    alone = near[0] if cluster is not None and len(near) == 1 and cluster not in near else ""
+    return {"made": made, "acl": "yes" if bare else "", "kafka": alone}
 
 
 def _reason_fixes(

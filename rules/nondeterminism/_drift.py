@@ -158,7 +158,7 @@ def _two_revision_signs(
     meant = rotation_subject(app) if "secret" in kinds else None
     only_random = bool(random) and len(random) == sum(kind in ("config", "value") for *_, kind in found)
     for resource, change, kind in found:
-        release, item = item_at(app, resource, change.pointer, known)
+        release, item = item_at(resource, change.pointer, known)
         fixed = item is not None and release is not None and charts.is_pinned(item, release)
         if kind == "secret" and (fixed or has_outlived_sync(app, resource)):
             continue  # the Application sets it, or an earlier commit kept it: so this change is intended
@@ -219,7 +219,7 @@ def _derived_signs(app: App, found: Sequence[Place], signs: Sequence[Sign], know
             or any(s.pointer == change.pointer and s.resource == resource.id for s in signs)
         ):
             continue
-        release, item = item_at(app, resource, change.pointer, known)
+        release, item = item_at(resource, change.pointer, known)
         if item is not None and release is not None and charts.is_pinned(item, release):
             continue
         best = max((s.confidence for s in random_here), key=("possible", "likely", "proven").index)

@@ -19,7 +19,7 @@ from ._sign import WORKLOADS, Sign, checksum_values, is_own, named_secret, refer
 from ._syncs import has_outlived_sync, is_rewritten
 
 
-def item_at(app: App, resource: Resource, pointer: str, known: Sequence[Release]) -> tuple[Release | None, Item | None]:
+def item_at(resource: Resource, pointer: str, known: Sequence[Release]) -> tuple[Release | None, Item | None]:
     """The known random item behind a field of an object, and the release whose chart generates it."""
     label = charts.chart_label(resource.any)
     of_label = [r for r in known if label is not None and r.chart == label[0]] or list(known)
@@ -70,7 +70,7 @@ def sign_with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
     resource = app.resource(sign.resource.key)
     if sign.item is not None or resource is None:
         return sign
-    release, item = item_at(app, resource, sign.pointer, known)
+    release, item = item_at(resource, sign.pointer, known)
     release = release or charts.release_of(resource, known)
     alike = release is not None and chart_catalogue.is_deterministic(release.chart, release.version)
     if item is None and release is not None and sign.confidence == "likely" and alike:
@@ -105,7 +105,7 @@ def known_secret_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iter
             continue
         for key in sorted(_secret_keys(resource)):
             pointer = "/data" + join_pointer(key)
-            release, item = item_at(app, resource, pointer, known)
+            release, item = item_at(resource, pointer, known)
             if (
                 release is None
                 or item is None

@@ -1,12 +1,15 @@
-"""What the rules on ApplicationSets read alike: what the controller says of names that are generated twice, and the generators."""
+"""What the rules on ApplicationSets read alike: the controller's words on names that are generated twice, the generators and their clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from argolint import Object
-from argolint.values import maps
+from argolint import Fleet, Object
+from argolint.application.fleet import IN_CLUSTER
+from argolint.values import mapping, maps, text_at
 from argolint.values.patterns import regex
+
+from ..shared.labels import label_selector, labels_at
 
 NAMED_TWICE = regex(r"contains applications with duplicate name: (\S*[^\s,;)])")
 OWNED_TWICE = regex(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
@@ -28,3 +31,15 @@ def _innermost(generators: Sequence[Object], pointer: str, depth: int) -> Iterat
             yield at, generator
         elif depth > 1:
             yield from _innermost(maps(generator, kind, "generators"), f"{at}/{kind}/generators", depth - 1)
+
+
+def selected_clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]]:
+    """The parameters of the clusters that the generator selects; the local cluster may lack a Secret to select it by, which no API shows."""
+    selector = label_selector(mapping(body, "selector"))
+    for server, raw in fleet.clusters.items():
+        parts = {part: mapping(raw, part) for part in ("labels", "annotations") if mapping(raw, part)}
+        labels = {**labels_at(raw), "argocd.argoproj.io/secret-type": "cluster"}
+        if selector and (selector.empty or (selector.matches(labels) and (parts or server != IN_CLUSTER))):
+            metadata = {"metadata": parts} if parts or server != IN_CLUSTER else {}
+            name = text_at(raw, "name") or server
+            yield name, {"name": name, "server": server, **metadata, "values": mapping(body, "values")}

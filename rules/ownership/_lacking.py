@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argolint import Fleet, Object
-from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import dig, enumerated, mapping, maps, text_at
 from argolint.values.patterns import regex
 
-from ..shared.labels import label_selector, labels_at
+from ._application_sets import selected_clusters
 
 _NO_KEY = regex(r'at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key "(?P<key>[^"]{1,200})"')
 Given = Sequence[tuple[str, Object]]
@@ -48,24 +47,12 @@ def _given(fleet: Fleet, kind: str, body: Object) -> Given:
         return ()
     if kind == "list":
         return [(_element_name(each, number), each) for number, each in enumerate(maps(body, "elements"))]
-    return [*_clusters(fleet, body)] if kind == "clusters" else ()
+    return [*selected_clusters(fleet, body)] if kind == "clusters" else ()
 
 
 def _element_name(element: Object, number: int) -> str:
     named = (text_at(element, key) for key in ("name", "cluster", "env", "namespace"))
     return next(filter(None, named), str(number))
-
-
-def _clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]]:
-    """The parameters of the clusters that the generator selects; the local cluster may lack a Secret to select it by, which no API shows."""
-    selector = label_selector(mapping(body, "selector"))
-    for server, raw in fleet.clusters.items():
-        parts = {part: mapping(raw, part) for part in ("labels", "annotations") if mapping(raw, part)}
-        labels = {**labels_at(raw), "argocd.argoproj.io/secret-type": "cluster"}
-        if selector and (selector.empty or (selector.matches(labels) and (parts or server != IN_CLUSTER))):
-            metadata = {"metadata": parts} if parts or server != IN_CLUSTER else {}
-            name = text_at(raw, "name") or server
-            yield name, {"name": name, "server": server, **metadata, "values": mapping(body, "values")}
 
 
 def _of_list(lacking: Given, path: Sequence[str]) -> Lack:

@@ -57,6 +57,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     apart = shared.two_programs or shared.two_releases
     if apart:
         yield from renamed
+    yield from _own_namespace_fix(shared)
     yield _delete_application_fix(shared, keeper) or _one_owner_fix(shared, keeper)
     if not apart:
         yield from renamed
@@ -122,16 +123,34 @@ def _former_source_fix(shared: Shared, party: Party) -> Fix:
     )
 
 
+def _own_namespace_fix(shared: Shared) -> Iterator[Fix]:
+    """The fix for elements of one ApplicationSet that are deployed to one namespace: each gets its own, by the name that its template makes."""
+    firm = [p for p in shared.parties if p.claims]
+    same = len(firm) == len(shared.parties) and len({(p.place, p.namespace, p.app.server) for p in firm}) == 1
+    if not same or not firm[0].apart or shared.id.namespace != firm[0].namespace:
+        return
+    yield Fix(
+        "Deploy each element of the set to a namespace of its own",
+        "application",
+        firm[0].place,
+        Edit("yaml", dump([{"spec": {"template": {"spec": dict(firm[0].apart)}}}])),
+        caveat=f"the objects are created again there, without their data; those in namespace {shared.id.namespace} stay until they are pruned or deleted",
+        effects=("deletes",),
+    )
+
+
 def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
     """The fix that deletes an Application, if the keeper renders all its objects: then a whole Application is too many."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins and not p.former for p in leavers):
         return None
     sets = sorted({p.place for p in leavers if not p.place.startswith("Application ")})
+    own = [p for p in leavers if p.place.startswith("Application ")]
+    parent = "# a parent Application: first take metadata.finalizers out of the child's manifest, then the manifest out of Git"
     steps = (
         *(f"# {place}: preserveResourcesOnDeletion: true in syncPolicy, then drop the element" for place in sets),
-        "# a parent Application: first take metadata.finalizers out of the child's manifest, then the manifest out of Git",
-        *(f"{handover.delete(p.app)}" for p in leavers),
+        *([parent] if own else ()),
+        *(f"{handover.delete(p.app)}" for p in own),
         f"{handover.sync(keeper.app)}   # it then owns all of them",
     )
     return Fix(

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.application.application_sets import maker
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
@@ -41,6 +42,7 @@ class Party:
     refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that follow from it
     applied      it has applied the object at least once
     place        the place to edit the Application: its own manifest, or the template that makes it
+    apart        the lines of its ApplicationSet's template that give each Application a namespace of its own; empty if there are none to change
     cascade      deleting the Application deletes what it owns
     along        names of other objects that the same applications share
     twins        [namespace, name, project, server] of each Application that renders all objects of this one; of one object alone, by the same source
@@ -71,6 +73,7 @@ class Party:
     failed: bool = False
     applied: bool = True
     place: str = ""
+    apart: Mapping[str, Json] = field(default_factory=dict)
     automated: bool = False
     self_heal: bool = False
     prune: bool = False
@@ -251,6 +254,7 @@ def application_party(
         failed=failed,
         applied=_has_applied(app, resource, owner),
         place=application_place(app),
+        apart=_namespace_each(app, fleet),
         automated=app.automated,
         self_heal=app.self_heal,
         prune=app.prune,
@@ -277,6 +281,20 @@ def application_party(
             for ref in others
         ],
     )
+
+
+def _namespace_each(app: App, fleet: Fleet) -> Mapping[str, Json]:
+    """The destination by the name of the Application, which is another for each element of the set."""
+    template = dig(maker(app, fleet), "spec", "template")
+    namespace, name = text_at(template, "spec", "destination", "namespace"), text_at(template, "metadata", "name")
+    if not namespace or not name or "{{" in namespace:
+        return {}
+    options = texts(template, "spec", "syncPolicy", "syncOptions")
+    made = {} if _CREATES in options else {"syncPolicy": {"syncOptions": [*options, _CREATES]}}
+    return {"destination": {"namespace": name}, **made}
+
+
+_CREATES = "CreateNamespace=true"
 
 
 def _former_source(app: App, source: Object) -> Mapping[str, Json]:

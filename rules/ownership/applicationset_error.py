@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, ResourceKey, Rule, Symptom
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Symptom
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
@@ -31,6 +30,7 @@ from argolint.values import dig, enumerated, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
+from ..shared.application_sets import place_of, reporter
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 from ._dead_paths import dead_paths
@@ -63,7 +63,7 @@ _FIX_TEXTS = {
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each set; reported by the first Application that it made, else by one of its project, else by the fleet's first."""
+    """One finding for each set, found with the Application that `reporter` names, and placed where it belongs."""
     for raw, condition in fleet.derive(_failures_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
     for raw in fleet.derive(_dead_by_application).get(app.ref, ()):
@@ -73,8 +73,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _dead_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[Object]]:
     found: dict[AppRef, list[Object]] = {}
     for raw in fleet.application_sets:
-        if (reporter := _reporter(fleet, raw)) is not None and next(dead_paths(raw), None):
-            found.setdefault(reporter, []).append(raw)
+        if (at := reporter(fleet, raw)) is not None and next(dead_paths(raw), None):
+            found.setdefault(at, []).append(raw)
     return found
 
 
@@ -96,7 +96,7 @@ def _dead_finding(app: App, fleet: Fleet, raw: Object) -> Finding:
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
     return Finding(
         message=f"ApplicationSet {namespace}/{name} {does} by {paths}: {reason}.",
-        at=Location(app.ref, id_, shown[0].pointer),
+        at=Location(place_of(fleet, raw), id_, shown[0].pointer),
         severity="error" if including and not made else "warning",
         cause="generator",
         evidence=(f"Applications of the set: {len(made)}",),
@@ -110,25 +110,9 @@ def _failures_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Obj
         condition = _failed_condition(raw)
         if condition is None:
             continue
-        if (reporter := _reporter(fleet, raw)) is not None:
-            found.setdefault(reporter, []).append((raw, condition))
+        if (at := reporter(fleet, raw)) is not None:
+            found.setdefault(at, []).append((raw, condition))
     return found
-
-
-def _reporter(fleet: Fleet, raw: Object) -> AppRef | None:
-    """The first Application that the set made, or else that renders it, or else of the project of its template, or else of the fleet."""
-    project = text_at(raw, "spec", "template", "spec", "project")
-    peers = (app for app in fleet.apps if app.ref.project == project)
-    candidates = (*owned_applications(fleet, raw), *_managers(fleet, raw), *islice(peers, 1), *fleet.apps[:1])
-    return candidates[0].ref if candidates else None
-
-
-def _managers(fleet: Fleet, raw: Object) -> Iterator[App]:
-    """The Applications that render the set."""
-    namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
-    for ref in fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "ApplicationSet", namespace, name)):
-        if (app := fleet.app(ref.name, ref.namespace)) is not None:
-            yield app
 
 
 def _failed_condition(raw: Object) -> Object | None:
@@ -153,7 +137,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     then = f", so {_missing_applications(cause)} is made or updated"
     return Finding(
         message=f"{subject}: {lack.says}{then}." if lack else in_passing(subject, text_at(condition, "message"), then),
-        at=Location(app.ref, id_),
+        at=Location(place_of(fleet, raw), id_),
         cause=cause,
         evidence=(
             f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',
@@ -196,6 +180,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
         return _project_repository(fleet, generators)
     if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
         return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
+    if (bare := _BARE.search(message)) and _has_bare(raw, bare["name"]):
+        return f"Write {{{{.{bare['name']}}}}} in the template: with goTemplate each parameter begins with a dot"
     if name == "not-found":
         return next(
             (
@@ -208,6 +194,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
     return ""
 
 
+_BARE = regex(r'function "(?P<name>\w{1,100})" not defined')
+
 _GO = regex(
     r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
 )
@@ -218,6 +206,11 @@ def _go_expression(raw: Object) -> str:
     """A Go template expression in a set that does not use Go templates; else empty."""
     found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec")))
     return found[0].replace('\\"', '"') if found else ""
+
+
+def _has_bare(raw: Object, name: str) -> bool:
+    """Whether the set writes a parameter as it does without Go templates: `{{name}}`."""
+    return f"{{{{{name}}}}}" in json.dumps(raw.get("spec")).replace(" ", "")
 
 
 def _giving_generator(generators: Sequence[tuple[str, Object]], parameter: str) -> str:

@@ -5,8 +5,8 @@ ApplicationSets of one namespace that generate an Application of the same name. 
 namespaces: the controller counts each one's Applications by the name of their owner alone.
 
 Why it hurts: if a name occurs twice, the controller applies the first element and drops the others; since 3.2 it creates and updates none of
-them until the name is unique. Two sets overwrite the Application in turns, or the second fails with `already owned by another ApplicationSet
-controller`. The deletion of one of them deletes the Application with all its objects.
+them until the name is unique. Of two sets the second fails with `already owned by another ApplicationSet controller`; where both could write it,
+they overwrite the Application in turns, and the deletion of one of them deletes it with all its objects.
 
 How to fix: put a value that differs between the elements (cluster, path, branch) into the name. Or set `goTemplate: true` if the template uses
 `{{ .name }}`, or remove the Application from one of the sets.
@@ -177,13 +177,28 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
     else:
         first, second = duplicate.sets[:2]
         message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}" and fight over it; deleting either one deletes it.'
+    owner = _owner(duplicate, itself)
+    if owner:
+        message = f'ApplicationSet {_second(duplicate, owner)} generates Application "{duplicate.name}" too, which ApplicationSet {owner} owns: the controller refuses the second one.'
     return Finding(
         message=message,
         at=Location(ref, ids[0]),
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=_fixes(duplicate, raw),
+        fixes=_fixes(duplicate, raw, owner),
     )
+
+
+def _owner(duplicate: _Duplicate, itself: App | None) -> str:
+    """The set that made the Application, as its owner reference has it: the controller lets no other one write it (SetControllerReference)."""
+    owners = owner_references(itself.brief) if itself and len(duplicate.sets) > 1 else ()
+    return next(
+        (n for o in owners if o.get("kind") == "ApplicationSet" and (n := text_at(o, "name")) in duplicate.sets), ""
+    )
+
+
+def _second(duplicate: _Duplicate, owner: str) -> str:
+    return next(name for name in duplicate.sets if name != owner)
 
 
 _OF_GO = regex(r"\{\{ ?\.\w[\w.]{0,100} ?\}\}")
@@ -206,12 +221,13 @@ def _raw_set(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
     )
 
 
-def _fixes(duplicate: _Duplicate, raw: Object) -> tuple[Fix, ...]:
+def _fixes(duplicate: _Duplicate, raw: Object, owner: str) -> tuple[Fix, ...]:
     name = str(dig(raw, "spec", "template", "metadata", "name") or "<name>")
     go = bool(dig(raw, "spec", "goTemplate"))
     facts = {"set": f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}", "template": name}
     if len(duplicate.sets) > 1:
-        other = {"namespace": duplicate.namespace, "other": duplicate.sets[1], "application": duplicate.name}
+        second = _second(duplicate, owner or duplicate.sets[0])
+        other = {"namespace": duplicate.namespace, "other": second, "application": duplicate.name, "owner": owner}
         return advice(__package__, "appset-duplicate/two-sets", other)
     if "{{." in name.replace(" ", "") and not go:
         return advice(__package__, "appset-duplicate/go-template", facts)

@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield Finding(
         message=f"{app.name} stays OutOfSync{' only' if only else ''} over {listed}, which {verb} not in Git: {' and '.join(reasons)}.",
         at=Location(app.ref),
-        severity=_severity(app, reasons, only=only),
+        severity=_severity(reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
         fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _is_precious(r)])),
@@ -131,7 +131,7 @@ def _is_precious(resource: Resource) -> bool:
     return holds_data(resource) or resource.kind == "CustomResourceDefinition"
 
 
-def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
+def _severity(reasons: list[str], *, only: bool) -> Severity:
     """Information for a deliberate option or a sync that is still due; a warning for drift that stays."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 

@@ -118,7 +118,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
     if app.leaving:
         left, pruned_by = f"goes with application {app.ref}", "it is deleted"
     who, verb, outcome = _users_text(found, app), _verb(lost, found), _outcome_text(lost, found, maker)
-    if lost == id_:
+    goes = dig(resource.live, "metadata", "deletionTimestamp") is not None
+    if goes:
+        kept = f"{id_} {left} and is being deleted" + ("" if lost == id_ else f" with its {lost.kind} {lost.name}")
+        message = f"{kept}, but {who} still {verb} it{outcome}."
+    elif lost == id_:
         message = f"{id_} {left}, but {who} still {verb} it: {pruned_by}{outcome}."
     else:
         message = f"{id_} {left}: {pruned_by} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
@@ -128,7 +132,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
         severity=severity,
         evidence=tuple(_evidence(app, found)),
         related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
-        fixes=tuple(_fixes(app, resource)),
+        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, resource)),
         explains=(Symptom.extra(id_),) if automatic else (),
     )
 
@@ -242,6 +246,20 @@ def _evidence(app: App, users: Sequence[User]) -> Iterator[str]:
     missing = sum(1 for w, found in app.evidence.items() if w.kind == "peer" and found is None)
     if missing:
         yield f"{missing} objects of other Applications could not be read"
+
+
+def _late_fixes(resource: Resource, user: User) -> Iterator[Fix]:
+    """Fixes for an object whose deletion has begun, which nothing takes back."""
+    at = f"\n{user.pointer} of {user.id} names it\n" if user.pointer else ""
+    yield manifest_text(
+        user.id, f"Let {user.id} do without {resource.kind} {resource.name}", f"take it out of {user.id}{at}"
+    )
+    yield manifest_text(
+        f"the source that held {resource.id}",
+        "Or bring it back, so that a sync makes it again once it is gone",
+        f"restore the manifest of {resource.id}\n",
+        "what the deleted one holds is lost",
+    )
 
 
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:

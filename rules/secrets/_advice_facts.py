@@ -80,6 +80,7 @@ def facts(
         )
         or "every secretRef and serviceAccountRef",
         **_authority(store),
+        **_vault_login(store),
         "verbs": "get, list, watch" + (", create, update, patch, delete" if stores.is_pushed_to(app, ref) else ""),
         "remote": _valid_or_placeholder(
             str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
@@ -109,6 +110,27 @@ def _authority(store: stores.Store) -> dict[str, str]:
     else:
         trusts = f"It trusts the public CAs alone: {place} names no other"
     return {"ca_place": place, "trusts": f"{excerpt(trusts, 600)}."}
+
+
+_ROLES = {
+    "kubernetes": ("role", "mountPath"),
+    "jwt": ("role", "path"),
+    "gcp": ("role", "path"),
+    "iam": ("vaultRole", "path"),
+}
+"""Ways to log in to Vault by a role: the field of its name, and that of the mount."""
+
+
+def _vault_login(store: stores.Store) -> dict[str, str]:
+    """Whose policies count at Vault, and the command that shows them."""
+    auth = mapping(store.manifest, "spec", "provider", store.provider, "auth")
+    for way, (field, place) in _ROLES.items():
+        if role := text_at(auth, way, field):
+            mount = text_at(auth, way, place) or {"iam": "aws"}.get(way, way)
+            return {"holder": f'Vault role "{role}"', "shown_by": f"`vault read auth/{mount}/role/{role}`"}
+    if auth.get("tokenSecretRef"):
+        return {"holder": "the store's token", "shown_by": "`vault token lookup` with it"}
+    return {"holder": "the store's login", "shown_by": "`vault token lookup` after it"}
 
 
 def _authorities_without_namespace(store: stores.Store) -> Iterator[str]:

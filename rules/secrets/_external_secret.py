@@ -356,9 +356,10 @@ def force_sync_works(obj: Object | None) -> bool:
 def health_consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
     """The consequences of one object's bad health: its own health, and an operation that failed because of it.
 
-    (An operation that still waits for it is added by the engine.)
+    (An operation that still waits for it is added by the engine.) Objects that the same operation could not apply explain its failure themselves.
     """
     operation = app.operation
     results = operation.results_of(resource) if operation is not None else ()
     failed = any(r.get("hookPhase") in ("Failed", "Error") for r in results)
-    return Symptom.health(resource), *(operations.consequences(app) if failed else ())
+    refused = operation is not None and any(r.get("status") == "SyncFailed" for r in operation.results)
+    return Symptom.health(resource), *(operations.consequences(app) if failed and not refused else ())

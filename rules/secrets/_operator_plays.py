@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from argolint import GONE, Afterwards, App, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
-from argolint.values import below, dig, items, mapping
+from argolint.values import below, dig, items, mapping, text_at
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._provider import credentials_without_namespace
+from ._sync_error_values import properties
 
 _WRITING = ("owned-by-external-secret", "owned-by-other-controller", "immutable", "conflict", "merge-target-missing")
 """Causes that occur after the operator has every value."""
@@ -150,8 +151,9 @@ def _is_value_known(app: App, fleet: Fleet, resource: Resource, field: str, entr
         return any(
             dig(each, "key") == remote.get("key")
             and str(dig(each, "version") or "") == str(remote.get("version") or "")
+            and remote.get("property") in (None, "", *properties(text_at(each, "value")))
             for each in items(store.live, "spec", "provider", "fake", "data")
-        ) and not remote.get("property")
+        )
     everywhere = (
         ref.kind == "ClusterSecretStore" and store.live is not None and not credentials_without_namespace(store)
     )

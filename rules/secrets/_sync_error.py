@@ -5,6 +5,7 @@ A cause has one name in all of these places:
     rules/shared/messages             the texts with this cause, and its sentence
     _sync_error_texts.py              reads the texts
     _sync_error_surroundings.py       evidence of stores, generators and owners, which overrides an outdated text
+    _sync_error_values.py             the values that a store is known to hold
     _sync_error_passing.py            whether it ends without a change
     _sync_error_pointers.py           its field in the manifest
     _sync_error_fixes.py              edits of this very object, and of its generators (_sync_error_generators.py)
@@ -46,6 +47,7 @@ from ._sync_error_texts import (
     plain_sentence,
     unclassified_diagnosis,
 )
+from ._sync_error_values import diagnosis_by_values
 
 _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
 
@@ -63,6 +65,7 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     if found is not None:
         found = diagnosis_by_credential(app, fleet, resource, found)
         found = diagnosis_by_unplaced(app, fleet, resource, found)
+        found = diagnosis_by_values(app, fleet, resource, found)
     if found is None and stage != "update":
         found = diagnosis_by_generators(app, fleet, resource)
     if found is None:

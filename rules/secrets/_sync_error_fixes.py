@@ -8,9 +8,11 @@ from difflib import get_close_matches
 
 from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
+from argolint.redaction import excerpt
 from argolint.relations.operator_version import OperatorVersion
 from argolint.sequence.order import place_of
-from argolint.values import below, dig, enumerated, items, sh
+from argolint.values import below, dig, enumerated, items, sh, text_at
+from argolint.values.kubernetes import data_keys
 
 from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
@@ -83,10 +85,8 @@ def exact_edits(
             yield field_fix(
                 resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
             )
-        case "store-not-found" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the store exists by now")
-        case "store-not-ready" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the store is ready by now")
+        case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
+            yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
         case "store-not-found" if found.detail.get("store"):
             yield from _missing_store_fixes(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
@@ -104,8 +104,6 @@ def exact_edits(
                 resource=of,
                 effects=("needs-force-sync",),
             )
-        case "namespace-denied" if found.detail.get("present"):
-            yield _sync_now_fix(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
             name = found.detail.get("store", "")
             ref = es.StoreRef("ClusterSecretStore", name, pointer)
@@ -114,6 +112,8 @@ def exact_edits(
             path = f"{remote_pointer(resource, found)}/decodingStrategy"
             yield field_fix(resource, "Take the value as it is", path, "None")
             yield field_fix(resource, "Decode only what is valid base64", path, "Auto")
+        case "not-found" | "property-missing":
+            yield from _value_fixes(resource, found)
         case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
             yield _take_over_fix(resource, secret)
             yield _rename_fix(resource)
@@ -138,7 +138,25 @@ def exact_edits(
         case "store-credential":
             yield from _namespace_fixes(app, fleet, resource, found)
         case "template":
+            yield from _template_source_fixes(app, resource, found)
             yield from _template_name_fixes(resource, found)
+
+
+_PRESENT = {
+    "store-not-found": "store exists",
+    "store-not-ready": "store is ready",
+    "namespace-denied": "namespace is admitted",
+}
+
+
+def _value_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Edits of an entry whose store holds the key, in another version or without that property."""
+    place = remote_pointer(resource, found)
+    if place and (near := found.detail.get("near")):
+        caveat = "if that is the value that is meant"
+        yield field_fix(resource, f'Read property "{near}", which it holds', f"{place}/property", near, caveat)
+    elif place and found.topic == "not-found-version" and (only := found.detail.get("version")):
+        yield field_fix(resource, f'Ask for version "{only}", which the store holds', f"{place}/version", only)
 
 
 def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
@@ -175,6 +193,20 @@ def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosi
         yield from (fix,) if fix else ()
 
 
+def _template_source_fixes(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The edit that names the key of a similar name in the ConfigMap or Secret of templateFrom, which this application has."""
+    name, item = found.detail.get("source", ""), found.detail.get("item", "")
+    kind = {"configmap": "configMap", "secret": "secret"}.get(found.detail.get("of", ""), "")
+    held = app.find("", kind[:1].upper() + kind[1:], resource.namespace, name) if kind and item else None
+    near = get_close_matches(item, sorted(data_keys(held.live or held.desired)), 1, 0.6) if held is not None else []
+    for n, source in enumerate(items(resource.live, "spec", "target", "template", "templateFrom")):
+        for k, each in enumerate(items(source, kind, "items") if near and dig(source, kind, "name") == name else ()):
+            if dig(each, "key") == item:
+                path = f"/spec/target/template/templateFrom/{n}/{kind}/items/{k}/key"
+                yield field_fix(resource, f'Read key "{near[0]}", which "{name}" holds', path, near[0])
+                return
+
+
 def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """Fixes for names in the template that Go cannot parse, or that spec.data does not fetch."""
     manifest = resource.live or resource.any
@@ -195,6 +227,9 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
     late = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace).resource
     if late is not None and app.resource(late.key) is late and late.missing and _comes_later(late, resource):
         yield earlier_wave_fix(late, resource, "the store or generator")
+    elif late is not None and (refusal := _refusal(app, late)):
+        title = f'Write {kind} "{name}" as the API server accepts it'
+        yield manifest_text(str(late.id), title, refusal, "the operator then tries again within 7 min")
     elif owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
         edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
@@ -213,6 +248,12 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
             yield field_fix(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+
+
+def _refusal(app: App, late: Resource) -> str:
+    """What the API server said when the last sync applied the object in vain; empty if it was applied, or is of another application."""
+    rows = app.operation.results_of(late.id) if app.operation and app.resource(late.key) is late else ()
+    return next((excerpt(text_at(row, "message"), 600) for row in rows if row.get("status") == "SyncFailed"), "")
 
 
 def _comes_later(late: Resource, early: Resource) -> bool:

@@ -17,7 +17,7 @@ from . import _stores as stores
 from ._advice_facts import facts
 from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
-from ._sync_error_generators import has_generator_run
+from ._sync_error_generators import failed_generator, has_generator_run
 from ._sync_error_pointers import failed_key
 from ._sync_error_secret import is_encoding, secret_id, written_once_fix
 from ._sync_error_texts import Diagnosis
@@ -31,7 +31,8 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
     store = failing_store(app, fleet, resource, found)
     if found.cause == "invalid-keys" and any(lost_groups(resource.live)):
         return ()
-    if found.cause == "store-kind-omitted" or has_generator_run(found) or foreign_vault(store, found.text) is not None:
+    generated = has_generator_run(found) and not found.topic
+    if found.cause == "store-kind-omitted" or generated or foreign_vault(store, found.text) is not None:
         return ()  # the generator exists; or the key is right, and eso-known-bug has the fix
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
@@ -41,6 +42,8 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         "key": failed_key(resource, found) or "its keys",
         "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
+        "generator": " ".join(failed_generator(resource, found)),
+        "json_path": str(dig(store.manifest, "spec", "provider", "webhook", "result", "jsonPath") or ""),
         **_template_facts(app, fleet, resource, found),
     }
     advised = advice(__package__, found.advice, {**known, **own})
@@ -53,7 +56,7 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
 
 
 def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Mapping[str, object]:
-    """A function that the template calls, the release that brings it to engine v2, the object that it reads, whether engine v1 reads the template
+    """A function that the template calls, a variable that it reads, the release that brings it to engine v2, the object that it reads, whether engine v1 reads the template
     and whether it encodes.
     """
     engine = str(dig(resource.live or resource.any, "spec", "target", "template", "engineVersion") or "")
@@ -62,7 +65,10 @@ def _template_facts(app: App, fleet: Fleet, resource: Resource, found: Diagnosis
     is_late = bool(since) and version_of(app, fleet).at_least(since) is not True
     return {
         "function": found.detail.get("function", ""),
+        "variable": found.detail.get("variable", ""),
         "of": found.detail.get("of", ""),
+        "source": found.detail.get("source", ""),
+        "item": found.detail.get("item", ""),
         "missing": found.detail.get("missing", ""),
         "since": since if is_late else "",
         "engine_v1": old,

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argolint import App, Edit, Fix, Fleet, Resource
+from argolint import App, Edit, Fix, Fleet, Json, Resource
+from argolint.edits import set_field
 from argolint.edits.advice import advice
-from argolint.values import sh
+from argolint.values import get, number_at, sh
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -34,8 +35,10 @@ def generator_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
         elif own is None and f'"{name}" not found' in found.text:
             yield from _similar_generator_fixes(app, resource, kind, name, pointer)
-    if has_generator_run(found):
-        kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
+    if found.topic in _PASSWORD:
+        yield from _password_fixes(app, resource, found)
+    elif has_generator_run(found):
+        kind, name = failed_generator(resource, found)
         inner = generator_diagnosis(found, kind)
         if inner is not None and inner.cause == "store-credential":
             yield _credential_fix(resource, inner, f'{kind} "{name}"')
@@ -49,6 +52,32 @@ def generator_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
+
+
+def failed_generator(resource: Resource, found: Diagnosis) -> tuple[str, str]:
+    """Kind and name of the generator of the failed entry, else of the first one."""
+    refs = es.generator_refs(resource.live)
+    own = (ref for ref in refs if found.entry and ref[2].startswith(f"/spec/{found.entry}/{found.index}/"))
+    return next(((kind, name) for kind, name, _ in (*own, *refs)), ("generator", ""))
+
+
+_PASSWORD = ("generator-length", "generator-repeats")
+
+
+def _password_fixes(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Edits of a Password generator of this application; a quarter of its length is taken for digits or symbols that it does not state."""
+    kind, name = failed_generator(resource, found)
+    own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+    base = "/spec/generator/passwordSpec" if kind == "ClusterGenerator" else "/spec"
+    if own is None or own.desired is None:
+        return
+    stated = sum(number_at(get(own.desired, f"{base}/{field}", None)) for field in ("digits", "symbols"))
+    title, field = f"Let {kind} {name} repeat signs", "allowRepeat"
+    value: Json = True
+    if found.topic == "generator-length":
+        title, field, value = f"Let {kind} {name} make {2 * stated} signs", "length", 2 * stated
+    edit = Edit("json-patch", set_field(own.desired, f"{base}/{field}", value))
+    yield Fix(title, "manifest", str(own.id), edit, "the operator tries again within 7 min", resource=own.id)
 
 
 def _similar_generator_fixes(app: App, resource: Resource, kind: str, wanted: str, pointer: str) -> Iterator[Fix]:

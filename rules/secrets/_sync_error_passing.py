@@ -20,8 +20,24 @@ _LAG = timedelta(seconds=10)
 
 
 def is_passing(app: App, resource: Resource, found: Diagnosis) -> bool:
-    """True if the failure is older than an edit of the object, or than the object that its text misses."""
-    return _is_edit_untried(app, resource) or _has_missing_object_appeared(app, resource, found)
+    """True if the failure is older than an edit of the object or of its generator, or than the object that its text misses."""
+    return (
+        _is_edit_untried(app, resource)
+        or _is_generator_edited(app, resource, found)
+        or _has_missing_object_appeared(app, resource, found)
+    )
+
+
+def _is_generator_edited(app: App, resource: Resource, found: Diagnosis) -> bool:
+    """Whether the generator that failed was edited a moment ago, after the last attempt: the operator does not watch it."""
+    attempt = last_attempt_at(app, resource) if found.cause == "generator" else None
+    refs = es.generator_refs(resource.live) if attempt is not None else ()
+    own = (app.find(es.GENERATORS, kind, _space(kind, resource), name) for kind, name, _ in refs)
+    return attempt is not None and any(each is not None and is_just_edited(app, each, attempt) for each in own)
+
+
+def _space(kind: str, resource: Resource) -> str:
+    return "" if kind == "ClusterGenerator" else resource.namespace
 
 
 def _is_edit_untried(app: App, resource: Resource) -> bool:

@@ -87,14 +87,17 @@ class Unfetched:
     similar_key: str
 
 
-def unfetched_names(manifest: Object | None) -> tuple[Unfetched, ...]:
-    """Names that spec.data does not fetch, if there is no dataFrom and the template uses the default dot."""
-    keys = _fetched_keys(manifest)
+def unfetched_names(manifest: Object | None, held: frozenset[str] | None = None) -> tuple[Unfetched, ...]:
+    """Names that spec.data does not fetch, if there is no dataFrom and the template uses the default dot.
+
+    `held`: the keys of a PushSecret's source, which its template reads instead.
+    """
+    keys, base = (_fetched_keys(manifest), _TEMPLATE) if held is None else (held, "/spec/template")
     if items(manifest, "spec", "dataFrom") or not keys:
         return ()
     return tuple(
         Unfetched(name, text, pointer, next(iter(get_close_matches(first, keys, n=1, cutoff=0.75)), ""))
-        for pointer, text in _template_texts(manifest, _TEMPLATE)
+        for pointer, text in _template_texts(manifest, base)
         if not _SCOPED.search(text)
         for name in dict.fromkeys(_field_names(text))
         if (first := name.partition(".")[0]) not in keys and name not in keys and _PLAIN.fullmatch(name)
@@ -132,13 +135,15 @@ _MOST = 3
 """Most faults of one template that are looked for."""
 
 
-def unparsed_templates(manifest: Object | None, version: OperatorVersion) -> tuple[Unparsed, ...]:
+def unparsed_templates(
+    manifest: Object | None, version: OperatorVersion, template: str = _TEMPLATE
+) -> tuple[Unparsed, ...]:
     """The templates that engine v2 of this operator cannot parse; none for engine v1, which has other functions."""
     if dig(manifest, *_TEMPLATE.split("/")[1:], "engineVersion") == "v1":
         return ()
     return tuple(
         Unparsed(at, fault.says, fault.mends)
-        for at, text in _template_texts(manifest, _TEMPLATE)
+        for at, text in _template_texts(manifest, template)
         for fault in islice(faults(text, version), _MOST)
     )
 

@@ -7,8 +7,8 @@ and are not reported.
 Why it hurts: at each refresh, and at each change of a label or annotation (a chart's version label is enough), the generator creates a new
 value: sessions end, databases refuse the new password, replicas disagree. An upgrade over v0.16.2 also refreshes all.
 
-How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the Secret when the
-ExternalSecret is created again. Either of them alone already keeps the value.
+How to fix: `refreshPolicy: CreatedOnce`, which stops refreshes. `target.immutable: true` keeps the value too, but where the operator looks twice
+before it has noted the first draw, v0.16.2 then writes the Secret's annotations again and again and stays Ready=False: the two do not belong together.
 
 Example:
 
@@ -73,7 +73,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 message=f'{found.resource.id} draws a new value from {kind} "{name}" {when}, so whatever knows the old one breaks.',
                 at=Location(app.ref, found.resource.id, found.pointer(place)),
                 evidence=(f"it draws {every}at each change of its labels and annotations",),
-                fixes=(_generate_once_fix(found),),
+                fixes=(_generate_once_fix(found, old=old),),
             )
             break
 
@@ -88,21 +88,17 @@ def _generator_kind(app: App, fleet: Fleet, kind: str, name: str) -> str:
     return str(dig(found.any if found else None, "spec", "kind") or "")
 
 
-def _generate_once_fix(found: es.Declared) -> Fix:
-    immutable = found.set("/spec/target/immutable", True)
-    if str(found.manifest.get("apiVersion")) == f"{es.GROUP}/v1":
-        title = "Generate once: refreshPolicy CreatedOnce and an immutable Secret"
-        first, caveat = (
-            found.set("/spec/refreshPolicy", "CreatedOnce"),
-            "to rotate on purpose, delete the Secret and the ExternalSecret",
-        )
+def _generate_once_fix(found: es.Declared, *, old: bool) -> Fix:
+    if old:
+        title, edit = "Keep the first value: an immutable Secret", found.set("/spec/target/immutable", True)
+        caveat = "before v0.11 nothing else stops a refresh by a change of labels"
+    elif str(found.manifest.get("apiVersion")) == f"{es.GROUP}/v1":
+        title, edit = "Generate once: refreshPolicy CreatedOnce", found.set("/spec/refreshPolicy", "CreatedOnce")
+        caveat = "to rotate on purpose, delete the Secret"
     else:
-        title = 'Generate once: refreshInterval "0" and an immutable Secret'
-        first, caveat = (
-            found.set("/spec/refreshInterval", "0"),
-            "refreshPolicy CreatedOnce says it better from v0.16.0 (external-secrets.io/v1) on",
-        )
-    return Fix(title, "manifest", str(found.resource.id), Edit("json-patch", [*first, *immutable]), caveat)
+        title, edit = 'Generate once: refreshInterval "0"', found.set("/spec/refreshInterval", "0")
+        caveat = "refreshPolicy CreatedOnce says it better from v0.16.0 (external-secrets.io/v1) on"
+    return Fix(title, "manifest", str(found.resource.id), Edit("json-patch", edit), caveat)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=es.holds_external_secrets)

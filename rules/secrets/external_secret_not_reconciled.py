@@ -1,7 +1,8 @@
 """An External Secrets object has no status at all
 
 What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created minutes ago and has no
-condition: no operator has processed it. The rule `secret-store-error` reports a store with a foreign `spec.controller`.
+condition: no operator has processed it. The rule `secret-store-error` reports a store with a foreign `spec.controller`, `push-secret-error` a
+PushSecret that cannot be pushed.
 
 Why it hurts: the Secret is never created, Argo CD shows Progressing forever, and there is neither an Event nor a condition. The reasons (class,
 scope, disabled store kind, RBAC) are only in the operator's log, if there is an operator.
@@ -29,6 +30,7 @@ from argolint.values import age_text, items
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._push_unsaid import unsaid_fault
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,13 @@ class Options:
     waiting_minutes: int = 5
 
 
-def _objects_without_status(app: App, options: Options) -> Iterator[Resource]:
+def _objects_without_status(app: App, fleet: Fleet, options: Options) -> Iterator[Resource]:
     for kind in es.WRITTEN_BY_OPERATOR:
         for resource in app.of_kind(kind, es.GROUP):
             since = es.created_at(resource)
             if resource.live is None or es.is_deleting(resource) or items(resource.live, "status", "conditions"):
+                continue
+            if unsaid_fault(app, fleet, resource) is not None:
                 continue
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
                 yield resource
@@ -50,7 +54,7 @@ def _objects_without_status(app: App, options: Options) -> Iterator[Resource]:
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The stores of ExternalSecrets without a status, if another application manages them."""
-    for resource in _objects_without_status(app, options):
+    for resource in _objects_without_status(app, fleet, options):
         yield from stores.store_wants(app, fleet, resource.live, resource.namespace)
 
 
@@ -59,7 +63,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     answered = any(
         items(r.live, "status", "conditions") for r in app.resources if r.group == es.GROUP and r.live is not None
     )
-    for resource in _objects_without_status(app, options):
+    for resource in _objects_without_status(app, fleet, options):
         if (
             stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource).controller
             and resource.kind in es.STORES

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.edits import live_command, manifest_text, set_field
 from argolint.relations.operator_version import version_of
-from argolint.values import dig, items, mapping, parse_time, sh
+from argolint.values import dig, enumerated, items, mapping, maps, parse_time, sh, text_at
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -249,6 +249,11 @@ def _key_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
     store = stores.find(app, fleet, refs[0], resource.namespace) if searches and len(refs) == 1 else None
     known = _provider.facts(store, version_of(app, fleet)) if store is not None else {}
     means = f"At {known['provider']}, of `find`: {known['find']}" if known.get("find") else ""
+    asked = [text_at(each, "find", "name", "regexp") for each in maps(resource.live, "spec", "dataFrom")]
+    held = [text_at(each, "key") for each in maps(store.manifest if store else {}, "spec", "provider", "fake", "data")]
+    if any(asked) and held:
+        names = enumerated([f'"{name}"' for name in dict.fromkeys(held)], limit=8)
+        means = f"No name fits {enumerated([each for each in asked if each])}; the store holds {names}."
     return manifest_text(
         resource.id,
         "Correct the key or the expression, or create the keys at the provider",

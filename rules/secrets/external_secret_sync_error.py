@@ -58,7 +58,7 @@ from ._sync_error_general import failing_store, general_fixes
 from ._sync_error_passing import has_raced
 from ._sync_error_pointers import failed_key, failure_pointer, remote_pointer
 from ._sync_error_surroundings import predicted_diagnosis
-from ._sync_error_texts import Diagnosis, finding_sentence
+from ._sync_error_texts import Diagnosis, classify, finding_sentence
 from ._template import Misread, target_misreads, template_fixes, unfetched_names, unparsed_templates
 
 CAUSES = (
@@ -272,21 +272,29 @@ def _template_fault_finding(app: App, fleet: Fleet, resource: Resource) -> Findi
     for one in unfetched_names(resource.desired):
         if one.name not in live_names:
             fault = f"asks for .{one.name}, which no entry of spec.data fetches"
+            foreign = classify(f'map has no entry for key "{one.name.partition(".")[0]}"', "update")
             title = (
-                f'Write "{one.similar_key}" in the template' if one.similar_key else f"Fetch {one.name} in spec.data"
+                f'Write "{one.similar_key}" in the template'
+                if one.similar_key
+                else "Escape the braces, where another program is to read them"
+                if foreign is not None and foreign.topic == "template-braces"
+                else f"Fetch {one.name} in spec.data"
             )
-            return _new_template_finding(app, resource, one.pointer, fault, title)
+            escaped = (
+                f" ({{{{ `{{{{ .{one.name} }}}}` }}}} arrives without the outer braces)" if "braces" in title else ""
+            )
+            return _new_template_finding(app, resource, one.pointer, fault, title, escaped)
     return None
 
 
-def _new_template_finding(app: App, resource: Resource, pointer: str, fault: str, title: str) -> Finding:
+def _new_template_finding(app: App, resource: Resource, pointer: str, fault: str, title: str, how: str = "") -> Finding:
     return Finding(
         message=f"{resource.id} will fail because its template {fault}, so {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, pointer),
         cause="template",
         confidence="likely",
         evidence=("the manifest in Git; it is not live yet",),
-        fixes=(manifest_text(resource.id, title, f"{pointer} {fault}"),),
+        fixes=(manifest_text(resource.id, title, f"{pointer} {fault}{how}"),),
     )
 
 
@@ -310,6 +318,10 @@ def _reason(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return "a second write of the Secret crossed the first one"
     if found.cause == "invalid-keys" and (lost := next(lost_groups(resource.live), None)) is not None:
         return lost.says
+    if found.cause == "template" and "invalid syntax" in found.text:
+        for misread in target_misreads(resource.live):
+            if misread.escape:
+                return f"Go knows no {misread.written} in a quoted text of its template"
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
         return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
@@ -348,7 +360,7 @@ _QUOTED = (
 def _quote(found: Diagnosis) -> str:
     """The quoted text, if the cause alone does not show the remedy."""
     deciding = found.topic == "entry-wrong" or (found.cause in _QUOTED and found.topic in _GENERAL)
-    return found.text if deciding else ""
+    return found.text if deciding and "invalid syntax" not in found.text else ""
 
 
 def _consequence(

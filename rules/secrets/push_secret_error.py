@@ -1,7 +1,8 @@
 """A PushSecret is not synced
 
 What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and the cause. Its condition has the whole error. If its source Secret
-was created, or its store became ready, within the last five minutes, the finding is information.
+was created, or its store became ready, within the last five minutes, the finding is information. A template that fails, and labels that
+no store has, are found in the manifest: the operator leaves the condition as it was.
 
 Why it hurts: the provider does not get the value, or keeps an old one, and its readers use that.
 
@@ -19,11 +20,11 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.edits import set_field
+from argolint.edits import live_command, manifest_text, set_field
 from argolint.edits.advice import advice
 from argolint.messages import Match, telling
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
-from argolint.values import dig, items
+from argolint.values import dig, items, maps, sh, text_at
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -32,6 +33,7 @@ from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
+from ._push_unsaid import UnsaidFault, unsaid_fault
 from ._sync_error_surroundings import past_sentence
 from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings
 
@@ -51,8 +53,22 @@ def _meant(text: str) -> Match | None:
 def _failing_push_secrets(app: App) -> Iterator[Resource]:
     for kind in PLURALS:
         for resource in app.of_kind(kind, es.GROUP):
-            if es.ready_condition(resource.live).get("status") == "False" and not es.is_deleting(resource):
+            if _is_failing(resource) and not es.is_deleting(resource):
                 yield resource
+
+
+def _is_failing(resource: Resource) -> bool:
+    return es.ready_condition(resource.live).get("status") == "False"
+
+
+def _is_over(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the condition is from an earlier attempt: what it misses is there now."""
+    text = cleaned_text(str(es.ready_condition(resource.live).get("message") or ""))
+    if _is_source_missing(resource, text):
+        place = (resource.namespace, _source_name(resource))
+        return any((node.id.namespace, node.id.name) == place for node in app.nodes_of("Secret", ""))
+    store = _missing_store(app, fleet, resource, text)
+    return store is not None and store.is_ready is True
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -64,8 +80,14 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each PushSecret that is Ready=False."""
+    """One finding for each PushSecret that is Ready=False, or that the operator cannot push without a word."""
+    for resource in app.of_kind("PushSecret", es.GROUP):
+        fault = None if es.is_deleting(resource) else unsaid_fault(app, fleet, resource)
+        if fault is not None and (not _is_failing(resource) or _is_over(app, fleet, resource)):
+            yield _unsaid_finding(app, resource, fault)
     for resource in _failing_push_secrets(app):
+        if _is_over(app, fleet, resource) and unsaid_fault(app, fleet, resource) is not None:
+            continue
         condition = es.ready_condition(resource.live)
         message = cleaned_text(str(condition.get("message") or ""))
         events = current_warnings(app, resource) if message in GENERIC else ()
@@ -77,7 +99,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
         retry_note = ", and the operator will retry" if is_present else ""
         yield Finding(
-            message=f"{resource.id} {_consequence(text)} because {_reason(resource, text, is_present)}{retry_note}.",
+            message=f"{resource.id} {_consequence(resource, text)} because {_reason(resource, text, is_present)}{retry_note}.",
             at=Location(app.ref, resource.id, _pointer(resource, text)),
             severity="info" if is_present else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
@@ -87,6 +109,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             explains=es.health_consequences(app, resource.id),
             follows=_follows(app, resource, text),
         )
+
+
+def _unsaid_finding(app: App, resource: Resource, fault: UnsaidFault) -> Finding:
+    status = es.ready_condition(resource.live).get("status")
+    stays = f"its condition stays Ready={status}" if status else "it has no condition"
+    return Finding(
+        message=f"{resource.id} pushes nothing because {fault.says}, and {stays}.",
+        at=Location(app.ref, resource.id, fault.pointer),
+        confidence="likely",
+        evidence=("the operator writes no condition for that: a template that fails shows in its log alone",),
+        fixes=(_unsaid_fix(resource, fault),),
+        explains=es.health_consequences(app, resource.id),
+    )
+
+
+def _unsaid_fix(resource: Resource, fault: UnsaidFault) -> Fix:
+    if not fault.forced:
+        return manifest_text(resource.id, fault.mends, f"{fault.pointer}: {fault.says}")
+    retry = es.force_sync(f"{PLURALS[resource.kind]}.external-secrets.io", resource.namespace, resource.name)
+    text = f"{retry}   # without a store it was left alone, and the operator looks at it no more by itself"
+    return live_command(resource.id, fault.mends, text)
 
 
 def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
@@ -115,18 +158,30 @@ def _has_source_appeared(app: App, resource: Resource) -> bool:
 
 def _has_store_recovered(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
     """Whether the missing store turned Ready within the last minutes."""
+    store = _missing_store(app, fleet, resource, text)
+    if store is None or store.is_ready is not True or store.since is None:
+        return False
+    return app.observed_at - store.since < PATIENCE
+
+
+def _missing_store(app: App, fleet: Fleet, resource: Resource, text: str) -> stores.Store | None:
+    """The store that a text calls missing or not ready."""
     found = classify(text)
     if found is None or found.cause not in ("store-not-found", "store-not-ready"):
-        return False
+        return None
     ref = es.StoreRef(found.detail["kind"], found.detail["store"], "")
-    store = stores.find(app, fleet, ref, resource.namespace)
-    return store.is_ready is True and store.since is not None and app.observed_at - store.since < PATIENCE
+    return stores.find(app, fleet, ref, resource.namespace)
 
 
-def _consequence(text: str) -> str:
+def _consequence(resource: Resource, text: str) -> str:
     if text.startswith("Failed to Delete Secrets"):
         return "does not delete what it no longer pushes"
-    return "pushes nothing"
+    return "does not push from every namespace" if _fails_in_namespaces(resource) else "pushes nothing"
+
+
+def _fails_in_namespaces(resource: Resource) -> bool:
+    """Whether it is a ClusterPushSecret whose status names the namespaces."""
+    return es.ready_condition(resource.live).get("message") == GENERIC[0]
 
 
 def _reason(resource: Resource, text: str, is_present: bool) -> str:
@@ -137,14 +192,10 @@ def _reason(resource: Resource, text: str, is_present: bool) -> str:
         if api := _wrong_generator_version(resource):
             return f'its generatorRef names apiVersion "{api}", which holds no generators'
         return f'its source Secret "{name}" is missing' if kind == "Secret" else f"its {kind} {name} gives no value"
-    if es.ready_condition(resource.live).get("message") == "one or more namespaces failed":
-        failed = items(resource.live, "status", "failedNamespaces")
-        if failed:
-            first, *more = failed
-            why = telling(cleaned_text(str(dig(first, "reason") or "")))
-            others = f", and in {len(more)} more" if more else ""
-            return f'namespace {dig(first, "namespace")} fails ("{why}"){others}'
-        return "one or more of its namespaces fail"
+    if _fails_in_namespaces(resource):
+        namespace, why, more = _failed_namespace(resource)
+        others = f", and {more} more" if more else ""
+        return f'namespace {namespace} fails ("{why}"){others}' if namespace else "one or more of its namespaces fail"
     found, meant = classify(text), _meant(text)
     if found is not None and found.detail.get("store"):
         return past_sentence(found.says, "is ready") if is_present else found.says
@@ -153,6 +204,14 @@ def _reason(resource: Resource, text: str, is_present: bool) -> str:
     if found is not None and (found.cause == "template" or found.topic == "aws-policy"):
         return found.says
     return f'the operator says "{telling(text, 12)}"'
+
+
+def _failed_namespace(resource: Resource) -> tuple[str, str, int]:
+    """The first namespace in which a ClusterPushSecret fails, why, and the number of others; empty if its status names none."""
+    failed = maps(resource.live, "status", "failedNamespaces")
+    if not failed:
+        return "", "", 0
+    return text_at(failed[0], "namespace"), telling(cleaned_text(text_at(failed[0], "reason"))), len(failed) - 1
 
 
 def _source_name(resource: Resource) -> str:
@@ -233,6 +292,8 @@ def _failing_store(app: App, fleet: Fleet, resource: Resource, text: str, found:
 def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, ...]:
     ns, plural = resource.namespace, PLURALS[resource.kind]
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
+    if _fails_in_namespaces(resource):
+        return (_namespace_fix(resource, retry),)
     found, meant = classify(text) or Diagnosis("unknown", ""), _meant(text)
     target = _failing_store(app, fleet, resource, text, found)
     found = classify(text, provider=_provider.answering_provider(target)) or found
@@ -261,6 +322,24 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if meant.entry.advice == "push-cannot-ask":
         return _without_asking(resource, _first_release_asking(target), version_of(app, fleet))
     return advice(__package__, meant.entry.advice, {**known, **meant.facts, "controller": "<class>"})
+
+
+def _namespace_fix(resource: Resource, retry: str) -> Fix:
+    """The way out of the first failing namespace: a ClusterPushSecret takes over no PushSecret that is there; of others, the PushSecret has the reason."""
+    namespace, why, _ = _failed_namespace(resource)
+    name = text_at(resource.any, "spec", "pushSecretName") or resource.name
+    kind = "pushsecrets.external-secrets.io"
+    if not namespace or "already exists" not in why:
+        look = f"kubectl get {kind} {f'-n {sh(namespace)}' if namespace else '-A'} --field-selector metadata.name={sh(name)}"
+        return live_command(resource.id, "Look at its PushSecrets, and mend what they say", f"{look} -o yaml")
+    return Fix(
+        f"Delete PushSecret {namespace}/{name}, which it did not make, or choose another pushSecretName",
+        "live",
+        str(resource.id),
+        Edit("command", f"kubectl -n {sh(namespace)} delete {kind} {sh(name)}\n{retry}"),
+        "with deletionPolicy Delete, what that one pushed goes from the provider too",
+        effects=("deletes",),
+    )
 
 
 def _of_source(resource: Resource, known: Mapping[str, object]) -> tuple[Fix, ...]:

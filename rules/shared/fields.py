@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from argolint import Fix, Json, Object, ResourceId
@@ -9,8 +10,7 @@ from argolint.edits import removals, set_field
 from argolint.edits.advice import advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
-from argolint.values import dig, get, items, join_pointer, mapping
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import dig, enumerated, get, join_pointer, mapping, schema
 from argolint.values.patterns import regex
 
 _TOPICS = {
@@ -32,16 +32,22 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
         return ()
     first, operations = errors[0], _label_operations(manifest, errors[0])
     topic, plain = _plain_edit(manifest, first) if len(errors) == 1 else ("", [])
+    texts = [
+        e.pointer for e in errors if "must be of type string" in e.detail and is_loose(get(manifest, e.pointer, None))
+    ]
+    if first.pointer in texts:
+        topic, plain = "text", quoted(manifest, texts)
     facts: dict[str, Json] = {
         "object": str(id_),
         "pointer": first.pointer,
         "detail": excerpt(first.detail, 200) or _BARE.get(first.sort, first.sort),
         "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
         "operations": operations or plain,
-        "text": _quoted_value(manifest, first),
+        "texts": enumerated(texts, "field", limit=1),
+        "spelling": spelling_caveat(plain),
         "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
     }
-    topic = topic or ("text" if facts["text"] else _topic(first, operations))
+    topic = topic or _topic(first, operations)
     return advice(__package__, f"field/{topic}", facts, id_)
 
 
@@ -89,33 +95,55 @@ _ONE_VALUE = regex(r"must be ([0-9]{1,9})")
 _KNOWN_VALUES = regex(r'"([^"]{1,100})"')
 
 
-def _quoted_value(manifest: Object | None, error: FieldError) -> str:
-    """The value in quotes, for a number or boolean where the schema has a text; empty if another fault is refused."""
-    value = get(manifest, error.pointer, None) if "must be of type string" in error.detail else None
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else ""
+def is_loose(value: Json) -> bool:
+    """Whether YAML took a value without quotes for something else than a text."""
+    return isinstance(value, bool | int | float)
 
 
-def quoting_operations(manifest: Object | None) -> list[Json]:
-    """Operations that quote the numbers and booleans in places for texts only: labels, annotations, data, environment."""
-    if manifest is None:
-        return []
-    pod, spec = pod_spec(manifest)
-    above = pod.removesuffix("/spec")
-    maps = [f"{at}/metadata/{name}" for at in dict.fromkeys(("", above)) for name in ("labels", "annotations")]
-    maps += ["/data"] if manifest.get("kind") == "ConfigMap" else []
-    places = [at + join_pointer(key) for at in maps for key in _keys(get(manifest, at, None))]
-    for at, container in containers(manifest) if spec else ():
-        places += [f"{at}/env/{place}/value" for place, _ in enumerate(items(container, "env"))]
-    wrong = ((place, get(manifest, place, None)) for place in places)
-    return [
-        {"op": "replace", "path": place, "value": str(value).lower() if isinstance(value, bool) else str(value)}
-        for place, value in wrong
-        if isinstance(value, bool | int | float)
-    ]
+def quoted(manifest: Object | None, places: Iterable[str]) -> list[Json]:
+    """Operations that write the values at these places as texts."""
+    return [{"op": "replace", "path": at, "value": corrected(get(manifest, at), "string")[1]} for at in places]
 
 
-def _keys(found: Json) -> list[str]:
-    return list(found) if isinstance(found, dict) else []
+def spelling_caveat(operations: Iterable[Json]) -> str:
+    """The part of a caveat for values that YAML may have changed: a fraction or a boolean."""
+    written = [str(dig(step, "value")) for step in operations]
+    lossy = any("." in text or text in ("true", "false") for text in written)
+    return "keep Git's spelling, since 1.10 without quotes arrives as 1.1 and yes as true; " if lossy else ""
+
+
+def corrected(value: Json, type_: str) -> tuple[str, Json]:
+    """What to do with a value, and the value as a field of this type takes it; ("", None) where that is not plain."""
+    if type_ == "string" and is_loose(value):
+        return "quote-at", str(value).lower() if isinstance(value, bool) else str(value)
+    if type_ == "boolean" and value in ("true", "false"):
+        return "unquote-at", value == "true"
+    if type_ == "integer" and isinstance(value, str) and _WHOLE.fullmatch(value):
+        return "unquote-at", int(value)
+    return "", None
+
+
+def retyped(manifest: Object | None) -> tuple[str, list[Json]]:
+    """What to do with the values of a manifest that have another type than their fields, and the operations; ("", []) where one is not plain.
+
+    Of a kind that is not known here only the marks are.
+    """
+    right = {fault.pointer: corrected(get(manifest, fault.pointer), fault.type) for fault in _mistyped(manifest or {})}
+    topics = {topic for topic, _ in right.values()}
+    if len(topics) != 1 or topics == {""}:
+        return "", []
+    return topics.pop(), [{"op": "replace", "path": at, "value": value} for at, (_, value) in right.items()]
+
+
+def _mistyped(manifest: Object) -> Iterator[schema.Fault]:
+    """The values of another type than their fields, or than a text in labels and annotations."""
+    if schema.known(manifest):
+        yield from (fault for fault in schema.faults(manifest) if fault.type and not fault.names)
+        return
+    for name in ("labels", "annotations"):
+        for key, value in mapping(manifest, "metadata", name).items():
+            if is_loose(value):
+                yield schema.Fault(join_pointer("metadata", name, key), "is no string", "string")
 
 
 def refused_pointer(manifest: Object | None, message: str) -> str:

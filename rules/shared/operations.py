@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argolint import App, Edit, Fix, ResourceId
+from argolint import App, Edit, Fix, Operation, ResourceId
 from argolint.edits import handover
-from argolint.values import dig, sh
+from argolint.values import dig, mapping, sh
 
 
 def sync_again_command(app: App) -> str:
@@ -23,6 +23,12 @@ def sync_again_command(app: App) -> str:
     return f"{ended} && argocd app sync {name}"
 
 
+def sync_command(app: App) -> str:
+    """The command of a sync; while an operation runs, which keeps another one off, it ends that first."""
+    running = app.operation is not None and app.operation.phase == "Running"
+    return sync_again_command(app) if running else f"argocd app sync {sh(app.ref)}"
+
+
 def with_end_of_retries(app: App, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
     """The fixes of a failed sync, and the step after an edit where its next attempts still apply what was there before.
 
@@ -32,7 +38,36 @@ def with_end_of_retries(app: App, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
     retries = app.operation is not None and app.operation.waiting_to_retry
     if not retries or dig(app.spec, "syncPolicy", "retry", "refresh"):
         return fixes
+    if former := _former(app):
+        title = f"End the retries, which apply {former} and not what Git has now"
+        return (Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))), *fixes)
     return _with_end(app, fixes, "After the edit end the retries, which still apply what was there before")
+
+
+def retries_text(app: App) -> str:
+    """The clause for an operation that will be tried again: what it applies, where the application has something else by now."""
+    if app.operation is None or not app.operation.waiting_to_retry:
+        return ""
+    former = "" if dig(app.spec, "syncPolicy", "retry", "refresh") else _former(app)
+    return f", and Argo CD retries {former}, not what Git has" if former else ", and Argo CD tries again"
+
+
+def _former(app: App) -> str:
+    """What the running operation applies, if the application is compared with another revision or source by now; else empty."""
+    operation = app.operation
+    if operation is None:
+        return ""
+    if has_revision_moved(app, operation):
+        return next(was[:7] for was, now in zip(operation.revisions, app.revisions, strict=False) if was != now)
+    applied = mapping(operation.raw, "syncResult", "source")
+    return "the former source" if applied and app.spec.get("source") not in (None, applied) else ""
+
+
+def has_revision_moved(app: App, operation: Operation) -> bool:
+    """True if Argo CD now compares another revision than the operation applied; False if the latter is not resolved."""
+    revisions = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
+    tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
+    return bool(tried) and not revisions & tried
 
 
 def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:

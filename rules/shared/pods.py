@@ -24,6 +24,7 @@ from argolint.values.quantities import countable
 
 from .messages import catalogue
 from .operations import whole_sync_command
+from .pod_edits import key_edits, lacking_keys, own_gates, own_scheduler, user_edits
 from .references import near_names, read_keys, rename_operations
 from .unmade import hook_job, policy_facts, silent_maker, vault_facts
 
@@ -65,6 +66,8 @@ _PLURAL = {
     "do not ": "does not ",
     "start and fail": "starts and fails",
     "are refused ": "is refused ",
+    "wait for ": "waits for ",
+    "get no node": "gets no node",
     " their ": " its ",
 }
 
@@ -222,12 +225,16 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
                 shortened if verb.startswith(_REASON_AT_END) else excerpt
             )  # long names before a refused pod, image or volume
             whole = _most_specific(texts, cause) or message or text
-            if cause == "unknown" and (ABSENT.search(whole) or NO_KEY.search(whole)):
-                cause = "reference"
+            if cause == "unknown":
+                cause, verb = _cause_in(whole) or known
             said = cut(whole)
             if _POLICY in text and _POLICY not in said:
                 said = f"{_POLICY}: {said}"
+            if cause == "image" and (secrets := _pull_secrets(events)):
+                verb = f"{verb}, and the kubelet finds no pull Secret {secrets[0]}"
             return Trouble(cause, verb, said, node, node.created_at, failed, whole)
+    if node.id.kind == "Pod" and (waits := _unlooked(app, node)) is not None:
+        return waits
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
         last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event says why"
@@ -236,6 +243,22 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False
         )
     return None
+
+
+def _unlooked(app: App, node: Node) -> Trouble | None:
+    """Why no scheduler looks at a pod: a gate holds it, or it asks for a scheduler that does not say a word of it."""
+    workload, state = _workload(app, node), status_reason(node)
+    if state == "SchedulingGated":
+        gates = own_gates(workload)
+        verb = (
+            f"wait for the scheduling gate {gates[0]}" if gates else "wait for a scheduling gate that Git does not have"
+        )
+        text = "status SchedulingGated: no node is looked for before the gates of the pod are taken away"
+    elif state == "Pending" and app.events(node.id, node.uid) == () and (scheduler := own_scheduler(workload)):
+        verb, text = f"get no node from scheduler {scheduler}", "status Pending, and no Event of that scheduler"
+    else:
+        return None
+    return Trouble("scheduler", verb, text, node, node.created_at, failed=False)
 
 
 def _own_status(app: App, node: Node) -> Object | None:
@@ -290,6 +313,14 @@ def _workload(app: App, node: Node) -> Object | None:
     return (resource.live or resource.desired) if resource else None
 
 
+_NO_PULL_SECRET = regex(r"Unable to retrieve some image pull secrets \(([^()\s,]{1,253})")
+
+
+def _pull_secrets(events: Sequence[Event]) -> tuple[str, ...]:
+    """The pull Secrets that the kubelet does not get (pkg/kubelet, FailedToRetrieveImagePullSecret), one of each Event."""
+    return tuple(m[1] for e in events if (m := _NO_PULL_SECRET.search(e.message)))
+
+
 _BARE = regex(r"^\w+: Error: \w+$")
 _BACK_OFF = regex(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
@@ -301,6 +332,14 @@ def _most_specific(texts: Sequence[str], cause: str) -> str:
     kinds = {t: _known_trouble(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
+
+
+def _cause_in(sentence: str) -> tuple[str, str] | None:
+    """The cause and the verb that a sentence on the start of a container has in itself."""
+    if ABSENT.search(sentence) or NO_KEY.search(sentence):
+        return "reference", "cannot start"
+    found = catalogue().match(sentence, "pod")
+    return (found.entry.cause, found.says) if found and found.entry.knows == "cause" else None
 
 
 def _known_trouble(text: str) -> tuple[str, str] | None:
@@ -412,6 +451,9 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
             return next((f"{at}/{f}" for f in _scheduling_fields(trouble.text) if get(spec, f"/{f}", None)), "")
         case "taint":
             return f"{at}/tolerations" if spec else ""
+        case "scheduler":
+            field = "schedulingGates" if own_gates(obj) else "schedulerName"
+            return f"{at}/{field}" if get(spec, f"/{field}", None) else ""
         case "volume":
             return next((p for p in (f"{at}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
         case "quota":
@@ -445,53 +487,70 @@ def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Dec
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
-    absent = ABSENT.search(trouble.text)
-    keyless = NO_KEY.search(trouble.text)
+    absent, keyless = ABSENT.search(trouble.text), NO_KEY.search(trouble.text)
     topic, said = _topic(trouble)
-    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
-    facts |= said
+    unknown = dict.fromkeys(("missing_kind", "missing_name", "missing_key", "bringer", "brought"), "")
+    facts = {**_facts(app, id_, obj, trouble), **unknown, **said}
+    pull_secrets = _pull_secrets(app.events(trouble.node.id, trouble.node.uid) or ()) if topic == "image-auth" else ()
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
-            topic = "missing-made"
-            facts |= {
-                "maker": str(maker.id),
-                "command": Shell(kubectl_name(maker.id)),
-                "there": maker.live is not False,
-                "auth": "",
-                "login": False,
-                "denied": "",
-            }
-            if (silent := silent_maker(app, fleet, id_.namespace, absent[2])) is not None:
-                facts |= vault_facts(app, silent)
-        elif _is_gone_hook(app, id_.namespace, facts["missing_kind"], absent[2]):
-            topic = "missing-hook"
-            facts |= {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
-        else:
-            awaited = app.operation.awaited if app.operation else None
-            waits = awaited is not None and awaited.reason == "healthy state of"
-            topic = "missing"
-            hook = hook_job(app, id_.namespace, facts["missing_kind"], absent[2])
-            facts |= {"unseen": not hook and waits and app.evidence.get(Want("manifests")) is None}
-            facts |= _asked_of(app, fleet, obj, facts["missing_kind"], absent[2])
-            facts |= policy_facts(app, fleet, facts["missing_kind"], absent[2])
-            facts |= _near_facts(
-                app,
-                fleet,
-                id_,
-                obj,
-                absent[2],
-                {"secret": "Secret", "configmap": "ConfigMap"}.get(facts["missing_kind"], ""),
-            )
-            facts |= {"hook": hook, "command": Shell(whole_sync_command(app)), "app": str(app.ref)}
+        topic, more = _absent_facts(app, fleet, id_, obj, absent[1].lower(), absent[2])
+        facts |= more
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
         facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
-    if topic == "volume-class":
+        facts |= {"brought": _brought(app, fleet, id_.namespace, keyless[4]) if facts["bringer"] else ""}
+    elif pull_secrets:
+        topic = "image-secret"
+        maker = maker_of(app, fleet, id_.namespace, pull_secrets[0])
+        facts |= {"missing_name": pull_secrets[0], "maker": str(maker.id) if maker else ""}
+        facts |= {"command": Shell(kubectl_name(maker.id))} if maker else {}
+        facts |= _near_facts(app, fleet, id_, obj, pull_secrets[0], "Secret")
+    elif topic == "scheduler":
+        gated = status_reason(trouble.node) == "SchedulingGated"
+        facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
+    elif topic == "non-root":
+        facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
+    elif topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
+    if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
+        facts |= _key_facts(app, id_, obj, lost)
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _absent_facts(
+    app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, kind: str, name: str
+) -> tuple[str, dict[str, Json]]:
+    """The topic and the facts of a Secret, ConfigMap or other object that is not there: who makes it, or was to."""
+    if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
+        made: dict[str, Json] = {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id))}
+        made |= {"there": maker.live is not False, "auth": "", "login": False, "denied": ""}
+        silent = silent_maker(app, fleet, id_.namespace, name)
+        return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
+    if _is_gone_hook(app, id_.namespace, kind, name):
+        return "missing-hook", {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
+    awaited = app.operation.awaited if app.operation else None
+    waits = awaited is not None and awaited.reason == "healthy state of"
+    hook = hook_job(app, id_.namespace, kind, name)
+    return "missing", {
+        "unseen": not hook and waits and app.evidence.get(Want("manifests")) is None,
+        **_asked_of(app, fleet, obj, kind, name),
+        **policy_facts(app, fleet, kind, name),
+        **_near_facts(app, fleet, id_, obj, name, {"secret": "Secret", "configmap": "ConfigMap"}.get(kind, "")),
+        "hook": hook,
+        "command": Shell(whole_sync_command(app)),
+        "app": str(app.ref),
+    }
+
+
+def _key_facts(app: App, id_: ResourceId, obj: Object | None, key: str) -> dict[str, Json]:
+    """The keys of the object that lacks this one, and the edit that reads the nearest."""
+    near, patch = key_edits(app, id_, obj, key)
+    keys = sorted({each for _, have in lacking_keys(app, id_, obj, key) for each in have})
+    found: dict[str, Json] = {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
+    return {**found, "bringer": ""} if keys else found
 
 
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
@@ -548,6 +607,20 @@ def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -
     return f"application {owner}" if owner else ""
 
 
+def _brought(app: App, fleet: Fleet, namespace: str, secret: str) -> str:
+    """How an ExternalSecret of this application names the keys that it fetches together; empty for every other maker."""
+    maker = maker_of(app, fleet, namespace, secret)
+    made = app.resource(maker.id.key) if maker is not None else None
+    for number, entry in enumerate(maps(made.any if made else {}, "spec", "dataFrom")):
+        place = f"spec.dataFrom[{number}]"
+        if (rewrites := maps(entry, "rewrite")) and (regexp := mapping(rewrites[-1], "regexp")):
+            source, target = excerpt(text_at(regexp, "source"), 200), excerpt(text_at(regexp, "target"), 200)
+            return f"{place} renames each key that it fetches: {source} becomes {target}, and two that become one lose a value."
+        if mapping(entry, "find"):
+            return f"{place}.find writes one key for each secret that it finds, with the secret's name: single values of a secret come by `extract`, or by spec.data with `property`."
+    return ""
+
+
 def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
     """The topic of advice and its facts: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
     if trouble.cause in ("image", "volume"):
@@ -562,6 +635,8 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
         )
         entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
         return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
+    if trouble.cause == "scheduler":
+        return trouble.cause, {}
     match = catalogue().match(trouble.whole or trouble.text, "pod")
     if match is not None and match.entry.knows == "cause":
         return match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}

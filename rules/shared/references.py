@@ -76,6 +76,11 @@ def read_keys(manifest: Object | None) -> Iterator[ReadKey]:
                 )
 
 
+def near_key(key: str, keys: frozenset[str]) -> str:
+    """The key that is nearly this one; empty if there is none."""
+    return next(iter(get_close_matches(key, sorted(keys), 1, cutoff=0.6)), "")
+
+
 def reads_whole(manifest: Object | None, secret: str) -> bool:
     """Whether the pods of this manifest get every key of a Secret: as variables, or as the files of a volume."""
     found = (read for read in reads(manifest) if (read.kind, read.name) == ("Secret", secret))

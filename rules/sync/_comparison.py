@@ -11,11 +11,11 @@ from functools import cache
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.application.fleet import IN_CLUSTER
 from argolint.comparison import application_rules
-from argolint.edits import application_place, ignore_less
+from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
+from argolint.values import dig, get, items, mapping, maps, same_repository, sh, text_at
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -246,6 +246,10 @@ def _facts(
         **_repository_facts(source, entry, message),
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
+        "values": _values_flags(source),
+        **_release_facts(app, source, base),
+        **_inline_patch_facts(source, base, read["id"]),
+        "values_place": _values_place(app, source, base, read["value"]),
         **_file_facts(read, message),
         "base": base,
         "pointer": pointer,
@@ -316,7 +320,7 @@ def _chart_facts(source: Object, named: str, message: str) -> Mapping[str, Json]
     return {
         "chart": named or chart,
         "chart_name": chart or ".",
-        "chart_here": _chart_arguments(repo, chart, revision),
+        "chart_here": _chart_arguments(repo, chart, revision, text_at(source, "path")),
         "chart_versions": _versions_command(repo, chart),
         "chart_address": excerpt(_oci_address(repo, chart)) if chart and "://" not in repo else "",
         "chart_folders": excerpt(folders),
@@ -339,11 +343,25 @@ def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping
         "shown_path": repr(path),
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
-        "values_of": path or text_at(source, "chart") or app.name,
+        "values_of": text_at(source, "chart") or (path if posixpath.normpath(path or ".") != "." else str(app.ref)),
         "from_root": _entries_from_root(app, source, pointer),
         "with_ref": _entry_with_unused_ref(app, source, pointer),
+        **_values_file_facts(app, source, pointer),
         "libs_from_root": _libs_with_own_path(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
+    }
+
+
+def _values_file_facts(app: App, source: Object, pointer: str) -> Mapping[str, Json]:
+    """Of the values file at `pointer`: the repository and revision that should hold it, and its name without folders."""
+    place = pointer.rpartition("/helm/valueFiles/")[2]
+    entry = str(items(source, "helm", "valueFiles")[int(place)]) if place.isdigit() else ""
+    ref = entry[1:].partition("/")[0] if entry.startswith("$") else ""
+    held = next((s for s in app.sources if ref and s.get("ref") == ref), source)
+    return {
+        "values_repo": excerpt(text_at(held, "repoURL")),
+        "values_ref": text_at(held, "targetRevision") or "HEAD",
+        "values_name": posixpath.splitext(posixpath.basename(entry))[0],
     }
 
 
@@ -428,14 +446,56 @@ def _other_repository(message: str, repo: str) -> str:
     return ""
 
 
-def _chart_arguments(repo: str, chart: str, revision: str) -> Shell:
-    """What helm needs to read the source's chart: of its repository, or the working directory."""
+def _chart_arguments(repo: str, chart: str, revision: str, path: str) -> Shell:
+    """What helm needs to read the source's chart: of its repository, or the folder in a clone."""
     version = f" --version {sh(revision)}" if revision else ""
     if chart and repo.startswith(("http://", "https://")):
         return Shell(f"{sh(chart)} --repo {sh(repo)}{version}")
     if chart or repo.startswith("oci://"):
         return Shell(sh(_oci_address(repo, chart)) + version)
-    return Shell(".")
+    return Shell(sh(posixpath.normpath(path or ".")))
+
+
+def _release_facts(app: App, source: Object, base: str) -> Mapping[str, Json]:
+    """The release name, and the edit that gives one which Helm takes."""
+    release = text_at(source, "helm", "releaseName") or app.name
+    short = re.sub(r"[^a-z0-9-]+", "-", release.lower())[:_LONGEST_RELEASE].strip("-")
+    pointer = f"{base}/helm/releaseName"
+    return {"release": release, "release_edit": set_field(app.raw, pointer, short)}
+
+
+_LONGEST_RELEASE = 53
+"""Helm's own limit (chartutil.ValidateReleaseName)."""
+
+
+def _inline_patch_facts(source: Object, base: str, absent: str) -> Mapping[str, Json]:
+    """The pointer of the Application's own kustomize patch that names the absent path or object; empty if it is one of the repository."""
+    absent = absent.rstrip(":")
+    patches = enumerate(maps(source, "kustomize", "patches"))
+    found = next((n for n, each in patches if absent and absent in text_at(each, "patch")), None)
+    return {"absent": absent, "inline_patch": "" if found is None else f"{base}/kustomize/patches/{found}"}
+
+
+def _values_place(app: App, source: Object, base: str, value: str) -> str:
+    """The place of the value: in the Application, if that gives it itself, else the values of the chart."""
+    pointer = value if value.startswith("/") else "/" + value.lstrip(".").replace(".", "/")
+    if value and get(mapping(source, "helm", "valuesObject"), pointer, None) is not None:
+        return f"{application_place(app)} at {base}/helm/valuesObject{pointer}"
+    of = text_at(source, "chart") or text_at(source, "path")
+    return f"the values of {of if posixpath.normpath(of or '.') != '.' else app.ref}"
+
+
+def _values_flags(source: Object) -> Shell:
+    """What gives helm the values of the source: its files from the root of their repositories, and a file to write for those in the Application."""
+    entries = zip(items(source, "helm", "valueFiles"), (path for _, path in _values_file_paths(source)), strict=True)
+    of_chart = bool(text_at(source, "chart"))
+    files = [
+        entry if "://" in entry else path.lstrip("/")
+        for entry, path in entries
+        if not of_chart or "://" in entry or entry.startswith("$")
+    ]
+    inline = any(mapping(source, "helm").get(key) for key in ("values", "valuesObject", "parameters", "fileParameters"))
+    return Shell("".join(f" --values {sh(file)}" for file in (*files, *(["VALUES_FILE"] if inline else []))))
 
 
 def _versions_command(repo: str, chart: str) -> Shell:

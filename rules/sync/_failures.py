@@ -12,6 +12,7 @@ from argolint.values import dig
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
+from ..shared.operations import has_revision_moved
 
 UNEXPLAINED = ("sync-failed", "unknown")
 
@@ -91,22 +92,15 @@ def _is_history(app: App, operation: Operation) -> bool:
     return dry or compares_again or has_revision_moved(app, operation)
 
 
-def has_revision_moved(app: App, operation: Operation) -> bool:
-    """True if Argo CD now compares another revision than the operation applied; False if the latter is not resolved."""
-    revisions = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
-    tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
-    return bool(tried) and not revisions & tried
-
-
 def _result_failures(app: App, operation: Operation) -> Iterator[Failed]:
-    for result in operation.turned_degraded:
-        yield Failed(_resource_id(app, result), str(result.get("message") or operation.message), *UNEXPLAINED)
     for result in operation.results:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
             continue
         found = result_failure(app, result, operation.message)
         yield replace(found, hook=str(result.get("hookType") or "") if hook else "")
+    for result in operation.turned_degraded:
+        yield Failed(_resource_id(app, result), str(result.get("message") or operation.message), *UNEXPLAINED)
 
 
 def result_failure(app: App, result: Object, otherwise: str = "") -> Failed:

@@ -52,12 +52,12 @@ def line_faults(text: str, *, by_pattern: bool = False) -> Iterator[LineFault]:
     for number, line in policy_lines(text):
         found = _fields(line)
         if found is None or not found[0] or found[0] not in _SIZES or len(found) != _SIZES[found[0]]:
-            yield LineFault(number, _why_unread(line, found), _completed(found), stops=True)
+            yield LineFault(number, _why_unread(found), _completed(found), stops=True)
         elif found[0] == "p" and not by_pattern:
             yield from _never_matches(number, found)
 
 
-def _why_unread(line: str, found: Sequence[str] | None) -> str:
+def _why_unread(found: Sequence[str] | None) -> str:
     if found is None:
         return "a quote that is not closed, or inside of a value"
     if found[0] not in _SIZES:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from argolint import App, Fix, Json, Object, Resource, ResourceId
-from argolint.application.permissions import permits_kind
+from argolint.application.permissions import kind_lists, permits_kind
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, maps, sh
-from argolint.values.kubernetes import CLUSTER_SCOPED, argocd_name, kubectl_kind
+from argolint.values import annotations_of, dig, enumerated, mapping, maps, sh
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
-from ..shared.fields import field_fixes, quoting_operations
+from ..shared.fields import field_fixes, retyped, spelling_caveat
 from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
@@ -33,24 +33,69 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
     if topic == "no-namespace" and project is not None and not permits_kind(project, namespace, namespaced=False):
         topic = "namespace-refused"
     manifest = _manifest(app, failed)
-    if failed.id and topic in _PATCHES and (patch := _PATCHES[topic](manifest)):
+    if failed.id and topic == "quantity" and (patch := quantity_operations(manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, f"sync-failed/{topic}-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, "sync-failed/quantity-at", {**_facts(app, failed), **patch_facts}, failed.id)
+    if failed.id and (topic == "quote" or "cannot unmarshal" in failed.message):
+        topic_at, patch = retyped(manifest)
+        if topic_at:
+            return retyping_advice(failed.id, topic_at, patch)
     if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
         return advice(
             __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
         )
+    if topic == "validation" and failed.id and (patch := _ingress_operations(manifest)):
+        return advice(__package__, "sync-failed/ingress-form-at", {"object": str(failed.id), "patch": patch}, failed.id)
     if topic == "validation" and failed.id:
         named = leftover_fixes(app, _compared_object(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
         )
         if named:
             return named
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed, project), **facts})
 
 
-_PATCHES = {"quote": quoting_operations, "quantity": quantity_operations}
-"""Faults whose message names no field, and the edits that end them."""
+def _permission(app: App, id_: ResourceId | None, project: Object | None) -> Shell:
+    """The commands that let the project permit the kind, by the list that refuses it; a project that is not known is shown first."""
+    if id_ is None:
+        return Shell("")
+    namespaced = bool(id_.namespace) and (id_.group, id_.kind) not in CLUSTER_SCOPED
+    name, scope = sh(app.ref.project), "namespace" if namespaced else "cluster"
+    command = f"argocd proj allow-{scope}-resource {name}"
+    own = f"{command} '{id_.group}' {id_.kind}"
+    if project is None:
+        of_lists = (f"{own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
+        return Shell("\n".join((f"argocd proj get {name} -o yaml", *(f"# {line}" for line in of_lists))))
+    is_listed, denied = kind_lists(project, id_, namespaced=namespaced)
+    lines = [] if is_listed else [f"{own} --list allow"]
+    for entry in denied:
+        plain = (entry.get("group") or "", entry.get("kind") or "", entry.get("name") or "") == (
+            id_.group,
+            id_.kind,
+            "",
+        )
+        pattern = f"{entry.get('group') or chr(39) * 2}/{entry.get('kind')}"
+        lines.append(
+            f"{own} --list deny"
+            if plain
+            else f"# {scope}ResourceBlacklist refuses {pattern}: write the kinds that it means there"
+        )
+    return Shell("\n".join(lines) or own)
+
+
+_LISTS = (("allow", "Whitelist"), ("deny", "Blacklist"))
+
+
+def retyping_advice(id_: ResourceId, topic: str, patch: Sequence[Json]) -> tuple[Fix, ...]:
+    """The fix that gives values the types of their fields."""
+    places = [str(dig(step, "path")) for step in patch]
+    facts = {
+        "object": str(id_),
+        "at": enumerated(places, "field", limit=1),
+        "patch": patch,
+        "spelling": spelling_caveat(patch),
+    }
+    return advice(__package__, f"sync-failed/{topic}", facts, id_)
 
 
 _NO_SUBJECT_NAMESPACE = regex(r"is invalid: \[?subjects\[\d{1,4}\]\.namespace: Required value")
@@ -67,6 +112,36 @@ def _subject_operations(app: App, manifest: Object | None, message: str) -> list
         if subject.get("kind") == "ServiceAccount" and not subject.get("namespace") and value:
             made.append({"op": "add", "path": f"/subjects/{place}/namespace", "value": value})
     return made
+
+
+def _ingress_operations(manifest: Object | None) -> list[Json]:
+    """Operations that write an Ingress of networking.k8s.io/v1 as that version has it, if it still has the backends of v1beta1."""
+    if manifest is None or (api_of(manifest), manifest.get("kind")) != (("networking.k8s.io", "v1"), "Ingress"):
+        return []
+    spec = mapping(manifest, "spec")
+    made: list[Json] = []
+    for rule, each in enumerate(maps(spec, "rules")):
+        for place, path in enumerate(maps(each, "http", "paths")):
+            at = f"/spec/rules/{rule}/http/paths/{place}"
+            if service := _service_of(mapping(path, "backend")):
+                made.append({"op": "replace", "path": f"{at}/backend", "value": service})
+                if not path.get("pathType"):
+                    made.append({"op": "add", "path": f"{at}/pathType", "value": "ImplementationSpecific"})
+    if service := _service_of(mapping(spec, "backend")):
+        made += [
+            {"op": "remove", "path": "/spec/backend"},
+            {"op": "add", "path": "/spec/defaultBackend", "value": service},
+        ]
+    return made
+
+
+def _service_of(backend: Object) -> Json:
+    """The backend of v1 that says what this one of v1beta1 says; None for another one."""
+    name, port = backend.get("serviceName"), backend.get("servicePort")
+    if not name or port is None:
+        return None
+    number = int(port) if str(port).isdecimal() else None
+    return {"service": {"name": name, "port": {"name": port} if number is None else {"number": number}}}
 
 
 def _compared_object(app: App, failed: Failed) -> Resource | None:
@@ -131,7 +206,7 @@ def _topic_by_replace(app: App, failed: Failed, topic: str) -> str:
     return {"replaced": of_version, "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
-def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
+def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[str, Json]:
     """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
     silent, service = _WEBHOOK_UNREACHED.search(failed.message), webhook_service(failed.message)
@@ -160,6 +235,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "service": service[1],
         "service_namespace": service[0],
         "policy": _policy_name(failed.message),
+        "permission": _permission(app, failed.id, project),
         **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),

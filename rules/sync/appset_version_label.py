@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.application.application_sets import controller_seen, generators, owned_applications, settings_want
+from argolint.application.application_sets import controller_seen, generators, settings_want
 from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, maps, parse_version, text_at, texts
 from argolint.values.patterns import regex
+
+from ..shared.application_sets import place_of, reporter
 
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = regex(r"\d{1,3}\.\d{1,3}")
@@ -33,10 +35,10 @@ _NEW = (3, 3, 3)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ApplicationSet, reported by the first Application that it made, else by the fleet's first."""
+    """One finding for each ApplicationSet."""
     for raw, pointer, version in fleet.derive(_mismatches_by_application).get(app.ref, ()):
         keeps = not controller_seen(app, fleet).deletes(raw)
-        yield _finding(app, raw, pointer, version, fleet.version, keeps=keeps)
+        yield _finding(place_of(fleet, raw), raw, pointer, version, fleet.version, keeps=keeps)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -50,13 +52,13 @@ def _mismatches_by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[O
     found: dict[AppRef, list[tuple[Object, str, str]]] = {}
     long = _writes_patch(fleet.version)
     for raw in fleet.application_sets if long is not None else ():
-        reporter = next((a.ref for a in (*owned_applications(fleet, raw)[:1], *fleet.apps[:1])), None)
+        at = reporter(fleet, raw)
         wrong = next(
             (each for each in _selected_versions(raw.get("spec")) if _is_other_form(each[1], long)),
             None,
         )
-        if reporter is not None and wrong is not None:
-            found.setdefault(reporter, []).append((raw, *wrong))
+        if at is not None and wrong is not None:
+            found.setdefault(at, []).append((raw, *wrong))
     return found
 
 
@@ -84,15 +86,13 @@ def _selected_versions(spec: Json) -> Iterator[tuple[str, str]]:
                     yield f"{here}/clusters/selector/matchExpressions/{number}/values", values[0]
 
 
-def _finding(app: App, raw: Object, pointer: str, selected: str, version: str, *, keeps: bool) -> Finding:
-    name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
+def _finding(at: AppRef, raw: Object, pointer: str, selected: str, version: str, *, keeps: bool) -> Finding:
+    name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or at.namespace
     consequence = "so it makes no Application" if keeps else "so it may delete its Applications"
     text = f"spec:\n  syncPolicy:\n    applicationsSync: create-update   # first: nothing is deleted while the selector is changed\n# then a label of your own on the cluster Secrets, or {LABEL} as Argo CD {version} writes it\n"
     return Finding(
         message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(selected, 40)}, which Argo CD {version} writes otherwise, {consequence}.",
-        at=Location(
-            app.ref, ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER), pointer
-        ),
+        at=Location(at, ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER), pointer),
         severity="warning" if keeps else "error",
         confidence="likely",
         evidence=(f"{LABEL} holds v1.34.2 from 3.3.3 on, and 1.34 before",),

@@ -17,7 +17,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -208,6 +208,8 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     )
     definitions = _crd_owners(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
+    if any(d.app == app.ref for d in definitions):  # a sync that holds the CRD does not ask for the kind before
+        origin = ", whose CRD its manifests hold by now"
     unknown = _of_tool(group, what) or f"cluster {app.cluster} does not know {what}{origin}"
     fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, fleet, first.id) else "applies nothing"
     finding = Finding(
@@ -261,7 +263,6 @@ def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
 
     What a child renders decides where it is known (`_crd_owners`); its name is a hint, and two such names are none.
     """
-    owner = group.split(".")[-2] if "." in group else ""
     found = []
     for resource in app.resources:
         if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
@@ -271,10 +272,32 @@ def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
             continue
         spec = dig(resource.desired, "spec")
         sources = [s for s in (dig(spec, "source"), *items(spec, "sources")) if isinstance(s, dict)]
-        called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
-        if owner and any(f"{each}-".startswith(f"{owner}-") for each in called):
+        if _is_named_after(sources, group):
             found.append(resource)
     return found[0] if len(found) == 1 else None
+
+
+def _is_named_after(sources: Sequence[Object], group: str) -> bool:
+    """Whether a source's chart or folder has the name of the group's owner."""
+    owner = group.split(".")[-2] if "." in group else ""
+    called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
+    return bool(owner) and any(f"{each}-".startswith(f"{owner}-") for each in called)
+
+
+def _skipping(app: App, fleet: Fleet, group: str) -> App | None:
+    """The application that leaves out the CRDs of its chart: this one, or the only one of the cluster with the name of the group's owner."""
+    if _skipped(app):
+        return app
+    found = [a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group)]
+    return found[0] if len(found) == 1 else None
+
+
+def _skipped(app: App) -> tuple[str, ...]:
+    """The pointers of its options that leave out the CRDs of its charts."""
+    base = "/spec/sources/{}" if app.spec.get("sources") else "/spec/source"
+    return tuple(
+        f"{base.format(n)}/helm/skipCrds" for n, s in enumerate(app.sources) if dig(s, "helm", "skipCrds") is True
+    )
 
 
 @cache
@@ -358,21 +381,29 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
             f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     else:
+        skipping = _skipping(app, fleet, group)
+        if skipping is not None:
+            yield _unskip_fix(app, skipping, kind or "the kind")
         yield live_command(
             app.cluster,
-            f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
+            f"{'Or install' if skipping else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
             f"kubectl get crd | grep {sh(group or 'group')}",
         )
-        if any(dig(source, "helm", "skipCrds") is True for source in app.sources):
-            yield Fix(
-                "Or let the chart bring it, where its folder crds holds it: drop skipCrds",
-                "application",
-                application_place(app),
-                Edit(
-                    "text",
-                    "spec.source.helm.skipCrds keeps the CRDs of the chart's folder crds out of what is rendered",
-                ),
-            )
+
+
+def _unskip_fix(app: App, skipping: App, kind: str) -> Fix:
+    """The fix that lets an application bring the CRDs of its chart."""
+    patch = [{"op": "remove", "path": pointer} for pointer in _skipped(skipping)]
+    own = skipping is app
+    return Fix(
+        "Let the chart bring its CRDs: drop skipCrds"
+        if own
+        else f"Let application {skipping.ref} bring the CRDs of its chart: drop skipCrds",
+        "application",
+        application_place(skipping),
+        Edit("json-patch", patch) if own else Edit("text", f"remove {_skipped(skipping)[0]}, then sync {skipping.ref}"),
+        caveat=f"that of {kind} is among them where the chart's folder crds holds it",
+    )
 
 
 @cache

@@ -51,9 +51,9 @@ from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spe
 from argolint.values.patterns import regex
 
 from ..shared import age, pods
-from ..shared.operations import sync_again_command
+from ..shared.operations import has_revision_moved, sync_again_command
 from . import _hooks
-from ._failures import Failed, has_revision_moved, result_failure
+from ._failures import Failed, result_failure
 from ._refusals import refusal_fixes
 from ._renewed import renewal_fixes, renewed_dependent
 
@@ -188,6 +188,8 @@ def _reason(
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
         does = "does not become ready" if _is_unready(trouble) else _hooks.of_one_pod(trouble)
+        if trouble.node.uid == node.uid and node.id.kind == "PersistentVolumeClaim":
+            does = "is not bound"
         return f'since {subject} {does}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         made = renewed_dependent(app, node.uid, _live_object(app, node))

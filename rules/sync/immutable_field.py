@@ -56,13 +56,13 @@ from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
 from argolint.relations.blocked import members
-from argolint.values import below, enumerated, fits, get, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values import below, enumerated, fits, get, join_pointer, mapping, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.charts import source_type
-from ..shared.operations import with_end_of_retries
+from ..shared.operations import sync_command, with_end_of_retries
 from ._failures import Failed, classify, failures_explained_by
 from ._field_checks import Refused
 from ._objects import missing_symptoms, object_named
@@ -234,11 +234,11 @@ def _refused_fields(message: str) -> tuple[str, ...]:
 
 
 def _is_changed_in_git(resource: Resource | None, pointer: str) -> bool:
-    """Whether Git itself has another value there, so that neither a patch nor a replacement in place can help."""
+    """Whether Git itself wants another value there, so that neither a patch nor a replacement in place can help."""
     if resource is None or not pointer:
         return False
     wanted, live = get(resource.desired, pointer), get(resource.live, pointer)
-    return any(MISSING not in (git, cluster) for _, git, cluster in differences(wanted, live))
+    return any(git is not MISSING for _, git, _ in differences(wanted, live))
 
 
 def _hidden_pointers(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
@@ -393,6 +393,8 @@ def _top_field(pointer: str) -> str:
 
 def _pointer(message: str, resource: Resource | None) -> str:
     found = _REFUSED.search(message)
+    if found and found[0].endswith("Required") and (named := _refused_fields(message)):
+        return named[0]  # a Job's refusal begins with the labels that its controller gave it
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
     if tokens == ["spec", "persistentvolumesource"]:  # an inlined struct, which no manifest names
         sources = [c.pointer for c in (resource.changes if resource else ()) if _is_of_volume_source(c)]
@@ -431,7 +433,7 @@ def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, 
     row = (_immutable_fields().get((id_.group, id_.kind)) if id_ else None) or {}
     if id_ is None or row.get("fix") not in ways:
         return ()
-    command = f"kubectl delete {kubectl_name(id_)} && argocd app sync {sh(app.ref)}"
+    command = f"kubectl delete {kubectl_name(id_)} && {sync_command(app)}"
     return (
         Fix(
             "Delete the object once, so that the sync makes it again",
@@ -650,7 +652,7 @@ def _orphan_fixes(app: App, id_: ResourceId, resource: Resource | None, pointer:
         else "Delete the object without its pods, then sync",
         "live",
         str(id_),
-        Edit("command", f"kubectl delete {kubectl_name(id_)}{orphan} && argocd app sync {sh(app.ref)}"),
+        Edit("command", f"kubectl delete {kubectl_name(id_)}{orphan} && {sync_command(app)}"),
         caveat="its pods are missing until the sync; its claims stay"
         if with_pods
         else "claims that exist keep their size and class: change them one by one"

@@ -68,7 +68,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
             )
         if gone:
-            yield _unserved_finding(app, fleet, resources, refusal, served or _installed_versions(refusal), entry)
+            others = tuple(
+                v for v in served if v != version
+            )  # the list has versions of a CRD that it does not serve, too
+            yield _unserved_finding(app, fleet, resources, refusal, others or _installed_versions(refusal), entry)
         elif entry is not None:
             yield _removal_finding(app, fleet, resources, served, entry)
 

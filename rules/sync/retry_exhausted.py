@@ -24,7 +24,8 @@ from argolint.edits.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
-from ._failures import can_retry_succeed, failures, has_revision_moved
+from ..shared.operations import has_revision_moved
+from ._failures import can_retry_succeed, failures
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied
+from argolint.application.applied import applied_value, by_argocd, confirmed, not_yet_applied, outdated
 from argolint.comparison import differences, writers
 from argolint.edits import (
     RESPECT,
@@ -59,6 +59,7 @@ from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 from argolint.values.patterns import regex
 
+from ..shared.makers import controlling_owner
 from ._rolled import rolled_finding
 
 
@@ -112,6 +113,13 @@ def _is_looping(app: App, options: Options) -> bool:
     return _heals_now(app, options) and max(_counted_heals(app), _heals_in_events(app)) >= options.attempts
 
 
+def _comes_and_goes(app: App) -> bool:
+    """Whether the heals may be those of a missing object: they are of this revision, and the comparison that misses it came after the last one."""
+    operation = app.operation
+    of_revision = max((_heals_of(app).get(r, 1) - 1 for r in operation.revisions), default=0) if operation else 0
+    return not outdated(app) and max(_counted_heals(app), of_revision) >= _heals_in_events(app)
+
+
 def _counted_heals(app: App) -> int:
     """Self-heals at the present revision, as counted in the operation; 0 after a new commit, and on servers before 2.14."""
     return app.operation.self_heal_attempts if app.operation else 0
@@ -119,24 +127,32 @@ def _counted_heals(app: App) -> int:
 
 def _heals_in_events(app: App) -> int:
     """Self-heals at one revision, counted in the Application's Events of the last hour: automated syncs after the first."""
+    return max(_heals_of(app).values(), default=1) - 1
+
+
+def _heals_of(app: App) -> Counter[str]:
+    """Automated syncs of each revision in the Application's Events of the last hour."""
     found: Counter[str] = Counter()
     for event in app.evidence.get(Want("app-events")) or ():
         started = _STARTED.match(event.message)
         if event.reason == "OperationStarted" and started:
             found[started.group(1)] += event.count
-    return max(found.values(), default=1) - 1
+    return found
 
 
 def _healed_objects(app: App) -> tuple[Resource, ...]:
-    """The objects of the last partial sync; an object in the destination's namespace has no namespace there."""
+    """The objects of the last partial sync. One without a namespace there is in the destination's, which may have been another at that time."""
+    operation = app.operation
     named = {
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
-        for r in maps(app.operation.raw if app.operation else None, "operation", "sync", "resources")
+        for r in maps(operation.raw if operation else None, "operation", "sync", "resources")
     }
-    found = [
-        r for r in app.resources if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named
-    ]
-    return tuple(r for r in found if not r.hook)
+    return tuple(
+        r
+        for r in app.resources
+        if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named and not r.hook
+        if operation is not None and (not operation.results or operation.results_of(r.id))
+    )
 
 
 def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:
@@ -147,7 +163,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """The finding; None if no difference is visible any more: the last heal may have been the final one."""
     rivals = _rivals(app, fleet, resource)
     pointer, desired, live, writer = _disputed_field(app, resource, rivals)
-    if not pointer and not resource.missing:
+    if not pointer and (not resource.missing or not _comes_and_goes(app)):
         return None
     scaler = _autoscaler(app, resource) if pointer == "/spec/replicas" else None
     related = tuple(Related(ref, resource.id, pointer, role="claimant") for ref in rivals)
@@ -156,6 +172,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     elif scaler is not None:
         other = f"HorizontalPodAutoscaler {scaler.name}"
         related = (Related(app.ref, scaler, role="cause"),)
+    elif made_by := controlling_owner(resource):
+        other = made_by
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
     elif resource.missing and _has_time_to_live(resource):

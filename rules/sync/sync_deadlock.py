@@ -151,6 +151,9 @@ def _has_other_rule(app: App, pair: Blocked) -> bool:
     if _of_external_secrets(pair):
         return True
     if app.is_awaiting(waiting.id):
+        young = app.operation is not None and not is_overdue(app, app.operation.started_at, Patience().span)
+        if young and waiting.hook:
+            return not pair.sure  # hook-stuck is patient, and this wait cannot end
         return not (waiting.hook and pair.how == "host" and _is_hook_silent(app, waiting.id))
     if waiting.hook:
         results = app.operation.results_of(waiting.id) if app.operation else ()
@@ -230,7 +233,8 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         "wave": str(waiting.place.wave),
         "later": str(later.place.wave),
         "weight": str(waiting.place.wave - 1),
-        "next": str(later.place.wave + 1),
+        # a claim may wait for the first pod that mounts it, which must then come in its own wave
+        "next": str(later.place.wave + (later.id.kind != "PersistentVolumeClaim")),
         "holds_others": holds_others(later.id.kind),
     }
     early = min(p.waiting.place for p in pairs)

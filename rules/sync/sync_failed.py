@@ -29,7 +29,6 @@ from argolint import (
     Fix,
     Fleet,
     Follows,
-    Json,
     Location,
     Rank,
     Related,
@@ -40,24 +39,24 @@ from argolint import (
     Want,
 )
 from argolint.application.permissions import object_refusal
-from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences, failed_by_health
 from argolint.messages import in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import enumerated, get
+from argolint.values import get
 from argolint.values.kubernetes import is_custom
-from argolint.values.schema import Fault, faults
+from argolint.values.schema import Fault
 
 from ..shared.crds import wanted_definitions
-from ..shared.operations import with_end_of_retries
+from ..shared.fields import corrected
+from ..shared.operations import retries_text, with_end_of_retries
 from ._claims import class_wants, growth_findings
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
 from ._options import failing_step
-from ._refusals import refusal_fixes
+from ._refusals import refusal_fixes, retyping_advice
 from ._slips import mistyped_values
 from ._validation import coming_refusals, server_message, validated
 
@@ -115,7 +114,11 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             cause="forbidden",
             confidence="likely",
             evidence=(f"Argo CD says: {message}",),
-            fixes=refusal_fixes(app, Failed(resource.id, message, RULE.id, "forbidden")),
+            fixes=refusal_fixes(
+                app,
+                Failed(resource.id, message, RULE.id, "forbidden"),
+                project=fleet.projects.get(app.ref.project),
+            ),
         )
 
 
@@ -158,43 +161,17 @@ _REASON = 80
 
 def _mistyped_finding(app: App, fleet: Fleet, resource: Resource, fault: Fault) -> Finding:
     value = get(resource.desired, fault.pointer, None)
-    topic, right = _corrected_value(value, fault.type)
+    topic, right = corrected(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
-    facts = {"object": str(resource.id), "at": fault.pointer, "patch": patch}
     return Finding(
         message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server reads {_API_TYPES[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
-        fixes=advice(__package__, f"sync-failed/{topic}", facts, resource.id) if topic else (),
+        fixes=retyping_advice(resource.id, topic, patch) if topic else (),
     )
 
 
-def _value_fixes(app: App, failed: Failed) -> tuple[Fix, ...]:
-    """The fix for values of another type, where the manifest shows what they are meant to be."""
-    desired = resource.desired if failed.id and (resource := app.resource(failed.id.key)) else None
-    if desired is None or "cannot unmarshal" not in failed.message:
-        return ()
-    right = {f.pointer: _corrected_value(get(desired, f.pointer, None), f.type) for f in faults(desired) if not f.names}
-    topics = {topic for topic, _ in right.values()}
-    if len(topics) != 1 or topics == {""}:
-        return ()
-    patch = [{"op": "replace", "path": at, "value": value} for at, (_, value) in right.items()]
-    facts = {"object": str(failed.id), "at": enumerated([*right], "field", limit=1), "patch": patch}
-    return advice(__package__, f"sync-failed/{topics.pop()}", facts, failed.id)
-
-
-def _corrected_value(value: Json, type_: str) -> tuple[str, Json]:
-    """The advice, and the value as the field takes it; no advice where that is not plain."""
-    if type_ == "string" and isinstance(value, bool | int):
-        return "quote-at", str(value).lower()
-    if type_ == "boolean" and value in ("true", "false"):
-        return "unquote-at", value == "true"
-    plain = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < _DIGITS
-    return ("unquote-at", int(value)) if type_ == "integer" and plain else ("", None)
-
-
-_DIGITS = 10
 _API_TYPES = {"string": "a text", "integer": "a whole number", "boolean": "a boolean", "list": "a list", "map": "a map"}
 _JSON_TYPES = {
     "str": "a text",
@@ -214,7 +191,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f"{first.hook} hook " if first.hook else ""
     subject = f"The last sync failed at {hook}{who}{more}"
-    waits = ", and Argo CD tries again" if operation.waiting_to_retry else ""
+    waits = retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
     finding = Finding(
@@ -226,9 +203,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=with_end_of_retries(
             app,
-            why.fixes
-            if why
-            else _value_fixes(app, first) or refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
+            why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),

@@ -12,7 +12,7 @@ is 0. An object with an unknown hook type belongs to no phase, so no sync ever a
 How to fix: write the word in the form and at the place that Argo CD reads.
 
 Argo CD shows no sign of this fault. The rule always checks the words of an Application. It checks those of manifests in fleets of up to 200
-applications, if another rule reads the application, or with `--deep`.
+applications, if another rule reads the application, or with `--deep`. A hook of an unknown type is no managed object: only `--manifests` shows it.
 
 Example: `argocd.argoproj.io/hook: PreSyncc`, `syncOptions: [CreateNamespace=True]`.
 
@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.edits import annotation_option, application_patch, application_place, sync_option
+from argolint.edits import annotation_option, application_patch, application_place, manifest_text, sync_option
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of, parse_version
 from argolint.values.knowledge import load
@@ -40,6 +40,8 @@ from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
+_HELM_WEIGHT = "helm.sh/hook-weight"
+_NUMBER = 'Write the wave as a whole number in quotes, such as "1" or "-1"'
 _WAVE = regex(r"[+-]?[0-9]{1,9}")
 
 
@@ -51,6 +53,7 @@ class Fault:
     right   the whole text that Argo CD would read there; None if nothing is similar
     move    the table of the place where Argo CD reads this word
     younger a later release of Argo CD reads it there
+    written the title of the fix where no correction is known
     """
 
     pointer: str
@@ -59,6 +62,7 @@ class Fault:
     correction: str | None = None
     move: str = ""
     younger: bool = False
+    written: str = ""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -161,12 +165,14 @@ def _manifest_faults(manifest: Object) -> Iterator[Fault]:
     for word in _words(marks.get(_POLICY)):
         if word not in _known_words("hook-delete-policies"):
             then = "the hook is deleted before it is created again, as without it"
-            yield _word_fault(marks, _POLICY, word, _known_words("hook-delete-policies"), then)
+            fault = _word_fault(marks, _POLICY, word, _known_words("hook-delete-policies"), then)
+            yield replace(fault, written=f"Write {' or '.join(_known_words('hook-delete-policies'))}, or leave it out")
     wave = marks.get(SYNC_WAVE)
     if isinstance(wave, str) and not _WAVE.fullmatch(wave):
         number = _WAVE.fullmatch(wave.strip())
-        then = "the object is applied in wave 0, or that of its Helm hook weight"
-        yield Fault(_annotation_pointer(SYNC_WAVE), wave, then, wave.strip() if number else None)
+        instead = "by its Helm hook weight" if _HELM_WEIGHT in marks else "in wave 0"
+        then = f"a wave is a whole number, so the object is applied {instead}"
+        yield Fault(_annotation_pointer(SYNC_WAVE), wave, then, wave.strip() if number else None, written=_NUMBER)
     yield from _annotation_name_faults(manifest)
 
 
@@ -310,6 +316,8 @@ def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
     if fault.move:
         yield _move_fix(app, fault)
     if fault.correction is None:
+        if fault.written and id_:
+            yield manifest_text(id_, fault.written, f"{fault.pointer}: it is {excerpt(fault.word, 80)} now")
         return
     operation: dict[str, Any] = {"op": "replace", "path": fault.pointer, "value": fault.correction}
     yield Fix(

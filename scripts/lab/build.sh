@@ -41,6 +41,7 @@ for each in "$@"; do
         program external-secrets github.com/external-secrets/external-secrets v0.16.2 github.com/external-secrets/external-secrets
         mkdir -p "$out/external-secrets-crds"
         cp "$(go env GOMODCACHE)"/github.com/external-secrets/external-secrets@v0.16.2/config/crds/bases/*.yaml "$out/external-secrets-crds"
+        rm -f "$out/external-secrets-crds/kustomization.yaml"  # no object of a cluster
         ;;
     *)
         echo "no such program: $each" >&2

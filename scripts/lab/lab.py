@@ -91,11 +91,15 @@ def wait(what: str, ready: Callable[[], Any], seconds: int = WAIT_SECONDS) -> An
     raise click.ClickException(f"{what} was not there after {seconds} s. {last or ''}")
 
 
-def _start(name: str, command: list[str], environment: Mapping[str, str] | None = None) -> None:
+def _start(
+    name: str, command: list[str], environment: Mapping[str, str] | None = None, program: str | None = None
+) -> None:
+    """Start a command; `program` is the file to run where the command's first word is another name."""
     home = folder()
     with (home / "logs" / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
             command,
+            executable=program,
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
@@ -220,8 +224,9 @@ def _argocd(programs: Path) -> None:
                                              "--probe-addr", "127.0.0.1:18086", "--webhook-addr", "127.0.0.1:18087"],
     }  # fmt: skip
     for name, flags in roles.items():
-        _start(name, [str(programs / "argocd"), *flags, "--loglevel", "warn"],
-               {**environment, "ARGOCD_BINARY_NAME": name})  # fmt: skip
+        # Under its own name, as in the image: client-go takes the name of the field manager from it.
+        _start(name, [name, *flags, "--loglevel", "warn"],
+               {**environment, "ARGOCD_BINARY_NAME": name}, str(programs / "argocd"))  # fmt: skip
 
 
 def _external_secrets(programs: Path) -> None:

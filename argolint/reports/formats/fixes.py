@@ -12,9 +12,18 @@ from argolint.reports.formats.layout import elided, paint, wrapped
 
 
 def fix_lines(
-    fix: ReportedFix, number: int, of: int, style: Style, indent: str = "           ", limit: int | None = None
+    fix: ReportedFix,
+    number: int,
+    of: int,
+    style: Style,
+    indent: str = "           ",
+    limit: int | None = None,
+    above: str = "",
 ) -> Iterator[str]:
-    """Title, place, caveat and edit. An edit with more than `limit` lines is left out: half of one must not be pasted."""
+    """Title, place, caveat and edit. An edit with more than `limit` lines is left out: half of one must not be pasted.
+
+    `above` is the finding that has shown this very fix before: a long edit is not repeated.
+    """
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
     checked = paint(f" ✓ {proof_text(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
@@ -35,7 +44,9 @@ def fix_lines(
         yield from wrapped(f"by hand: {MASKED}", style, indent=indent + "  ", hang=indent + "    ")
         return
     paste = [line for text in as_text(fix.edit).splitlines() for line in _pasted(text, fix, style, indent + "    ")]
-    if limit is None or len(paste) <= limit + 1:
+    if above and len(paste) > _REPEATED:
+        yield from wrapped(f"… as above, of {above}", style, indent=indent + "    ")
+    elif limit is None or len(paste) <= limit + 1:
         if fix.before:
             yield f"{indent}  first:"
             yield from (f"{indent}    {line}" for line in steps_before(fix))
@@ -44,6 +55,8 @@ def fix_lines(
         yield paint(f"{indent}    … {len(paste)} lines with --full or -o json", style, dim=True)
 
 
+_REPEATED = 3
+"""Most lines of an edit that are shown again."""
 MASKED = "its command holds a value that is hidden here, so there is none to paste"
 
 

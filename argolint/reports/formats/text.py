@@ -5,7 +5,7 @@ A screen shows as many causes as fit, each with the findings that follow from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -117,8 +117,10 @@ def _sections(report: Report, style: Style) -> Iterator[Iterable[str]]:
         for name, group in _by(findings, _GROUPS[style.group_by]):
             yield _listed(name, group, style)
     else:
-        for name, group in _by(findings, _GROUPS["app"]):
-            yield _application(name, group, style)
+        groups = _by(findings, _GROUPS["app"])
+        first = _first_with_fix(f for _, group in groups for f in group)
+        for name, group in groups:
+            yield _application(name, group, style, first)
 
 
 _GROUPS: dict[str, Callable[[ReportedFinding], str]] = {
@@ -144,12 +146,23 @@ def _heading(name: str, findings: Sequence[ReportedFinding], style: Style) -> It
     )
 
 
-def _application(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
+def _first_with_fix(findings: Iterable[ReportedFinding]) -> Mapping[str, ReportedFinding]:
+    """The finding that shows each first fix before all others."""
+    found: dict[str, ReportedFinding] = {}
+    for finding in findings:
+        for fix in finding.fixes[:1]:
+            found.setdefault(repr(fix), finding)
+    return found
+
+
+def _application(
+    name: str, findings: Sequence[ReportedFinding], style: Style, first: Mapping[str, ReportedFinding]
+) -> Iterator[str]:
     yield from _heading(name, findings, style)
     if style.verbose and (url := page(findings[0].app)):
         yield paint(f"  {url}", style, dim=True)
     for finding in findings:
-        yield from _finding(finding, style)
+        yield from _finding(finding, style, first=first)
 
 
 def _listed(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
@@ -164,7 +177,9 @@ def _listed(name: str, findings: Sequence[ReportedFinding], style: Style) -> Ite
             yield from wrapped(label + line, style, indent="  ", hang="           ")
 
 
-def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
+def _finding(
+    f: ReportedFinding, style: Style, app: str = "", first: Mapping[str, ReportedFinding] | None = None
+) -> Iterator[str]:
     subject = " ".join(filter(None, (app, resource_name(f.resource) if f.resource else "", f.pointer)))
     yield from wrapped(
         f"{paint(f'{f.severity:7}', style, fg=SEVERITY[f.severity])}  {paint(rule_name(f), style, bold=True)}  {subject}",
@@ -188,7 +203,9 @@ def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
             yield from wrapped(related_line, style, indent="           ", hang="             ")
         yield from wrapped(f"· {f.docs}", style, indent="           ", hang="             ")
     for place, fix in enumerate(f.fixes if style.verbose else f.fixes[:1], 1):
-        yield from fix_lines(fix, place, len(f.fixes), style)
+        shown = (first or {}).get(repr(fix), f)
+        above = "" if shown is f else f"{rule_name(shown)} in {app_name(shown.app)}"
+        yield from fix_lines(fix, place, len(f.fixes), style, above=above)
 
 
 def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:

@@ -1,0 +1,49 @@
+"""Exact edits of a workload, for what its pods lack or its own spec says: a key, a user by number, a scheduler, a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Json, Object, ResourceId
+from argolint.edits import set_fields
+from argolint.values import maps, text_at
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import containers, data_keys, pod_spec
+
+from .references import ReadKey, near_key, read_keys
+
+_OTHER_USER = 1000
+
+
+def lacking_keys(app: App, id_: ResourceId, obj: Object | None, key: str) -> Iterator[tuple[ReadKey, frozenset[str]]]:
+    """Each reference of the manifest to this key in a ConfigMap or Secret of the application that lacks it, with the keys that it has."""
+    for read in read_keys(obj):
+        holder = app.find("", read.kind, id_.namespace, read.name) if read.key == key else None
+        keys = data_keys(holder.live) | data_keys(holder.desired) if holder else frozenset()
+        if keys and key not in keys:
+            yield read, keys
+
+
+def key_edits(app: App, id_: ResourceId, obj: Object | None, key: str) -> tuple[str, list[Json]]:
+    """The key that is nearly the one that pods lack, and the operations that read it; empty if there is none."""
+    found = [(near_key(key, keys), read.pointer) for read, keys in lacking_keys(app, id_, obj, key)]
+    near = next((name for name, _ in found if name), "")
+    return near, [{"op": "replace", "path": pointer, "value": near} for name, pointer in found if near and name == near]
+
+
+def user_edits(obj: Object | None, container: str, user: str) -> tuple[int, list[Json]]:
+    """The number of a user that is not root, and the operations that write it into the container."""
+    number = load(__package__, "image_users.yaml").get(user, _OTHER_USER)
+    at = next((at for at, c in containers(obj) if text_at(c, "name") == container), "")
+    return number, list(set_fields(obj, {f"{at}/securityContext/runAsUser": number})) if at else []
+
+
+def own_scheduler(obj: Object | None) -> str:
+    """The scheduler that the pods ask for, if it is not that of Kubernetes."""
+    name = text_at(pod_spec(obj)[1], "schedulerName")
+    return "" if name == "default-scheduler" else name
+
+
+def own_gates(obj: Object | None) -> tuple[str, ...]:
+    """The scheduling gates that the manifest writes."""
+    return tuple(text_at(gate, "name") for gate in maps(pod_spec(obj)[1], "schedulingGates"))
