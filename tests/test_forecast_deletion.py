@@ -197,7 +197,7 @@ def test_children_go_with_their_own_objects_in_the_turn_of_their_application() -
     assert [name for _, name in order(found)] == ["settings", "of-child", "child", "orphan"]
     assert sorted(messages(found, "child-application")) == [
         "Application argocd/child is deleted, as an object of argocd/root, with its only object.",
-        "Application argocd/orphan is deleted, as an object of argocd/root, and its only object stays without an owner.",
+        "Application argocd/orphan is deleted, as an object of argocd/root, and its only object stays in the cluster.",
     ]
 
 

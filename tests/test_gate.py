@@ -448,7 +448,7 @@ def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: P
     assert "<code>argocd/admin</code> · application removed · 3 removed" in gate.comment
     assert gate.report["gate"]["deletes"] == [
         "Application argocd/admin is deleted, as an object of argocd/apps, with its 3 objects.",
-        "Application argocd/cart is deleted, as an object of argocd/apps, and its 2 objects stay without an owner.",
+        "Application argocd/cart is deleted, as an object of argocd/apps, and its 2 objects stay in the cluster.",
         "3 objects of argocd/admin are deleted: 1 ClusterRole, 1 ConfigMap and 1 Deployment.",
         "2 objects of argocd/apps are deleted, by the next automated sync: 2 Applications.",
     ]

@@ -174,6 +174,11 @@ def running_as(one: Manifest, account: str) -> Manifest:
     return with_spec(one, template={**one["spec"]["template"], "spec": pod})
 
 
+def on_nodes(one: Manifest, **labels: str) -> Manifest:
+    pod = {**one["spec"]["template"]["spec"], "nodeSelector": labels}
+    return with_spec(one, template={**one["spec"]["template"], "spec": pod})
+
+
 def with_scratch(one: Manifest, size: str) -> Manifest:
     pod = {**one["spec"]["template"]["spec"], "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": size}}]}
     return with_spec(one, template={**one["spec"]["template"], "spec": pod})
@@ -1093,6 +1098,17 @@ UNCHECKED: Mapping[str, tuple[Case, tuple[str, ...]]] = {
                 "web/account.yaml": [made("ServiceAccount", "web"), {**reading("old"), "metadata": {"name": "old"}}],
                 "admin/es.yaml": [external_secret("e", IN_MAIN), STORE],
             },
+        ),
+        (),
+    ),
+    "a label of nodes": (
+        Case({"web/deployment.yaml": [on_nodes(deployment("web"), disk="nvme")]}),
+        ("whether a node has the label disk=nvme, which Deployment shop/web asks for",),
+    ),
+    "a label of nodes that another workload asks for": (
+        Case(
+            {"web/deployment.yaml": [on_nodes(deployment("web"), disk="nvme", **{"kubernetes.io/os": "linux"})]},
+            base={"web/more.yaml": [on_nodes(deployment("more"), disk="nvme")], "web/c.yaml": [config("more")]},
         ),
         (),
     ),

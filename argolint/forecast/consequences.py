@@ -116,7 +116,7 @@ def _child_findings(deletion: DeletionForecast) -> Iterator[Finding]:
             continue
         objects = sum(not row.hook for row in child.rows)
         its = f"its {objects} objects" if objects != 1 else "its only object"
-        what = f"with {its}" if cascades(child) else f"and {its} {'stay' if objects != 1 else 'stays'} without an owner"
+        what = f"with {its}" if cascades(child) else f"and {its} {'stay' if objects != 1 else 'stays'} in the cluster"
         message = f"Application {child.ref} is deleted, as an object of {deleted.app.ref}, {what}."
         related = (Related(child.ref, None, "", "dependent"),)
         yield deletion_finding(deletion.way, "child-application", deleted.app, r.id, message, related=related)

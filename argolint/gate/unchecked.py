@@ -16,8 +16,8 @@ from argolint.relations.makers import maker_of
 from argolint.relations.references import Reference, namespaced, references
 from argolint.server import api
 from argolint.server.transport import Transport
-from argolint.values import dig, enumerated, items, maps, plain, text_at, texts
-from argolint.values.kubernetes import api_of, is_custom
+from argolint.values import dig, enumerated, items, mapping, maps, plain, text_at, texts
+from argolint.values.kubernetes import api_of, is_custom, pod_spec
 from argolint.values.patterns import regex
 
 _MOST = 8
@@ -53,6 +53,7 @@ def unchecked(
             (
                 *_namespace_lines(brought, fleet, ahead),
                 *_name_lines(brought, ahead, said),
+                *_node_lines(brought),
                 *_rule_lines(brought),
                 *_policy_lines(t, brought, ahead),
             ),
@@ -108,6 +109,24 @@ def _name_lines(brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[Resou
                 missing.setdefault(key, []).append(str(one))
     for key, names in missing.items():
         yield f"whether {key.id} is there, which {enumerated(list(dict.fromkeys(names)), limit=3)} names: no application brings it"
+
+
+def _node_lines(brought: Sequence[_Brought]) -> Iterator[str]:
+    """Labels of nodes that the change newly asks for, and that no live object of the application asks for."""
+    for one in brought:
+        wanted = _node_labels(one.desired) - _node_labels(one.base) - _EVERYWHERE
+        for label in sorted(wanted):
+            if not any(
+                label in _node_labels(other.live) for other in one.app.resources if other.mentions("nodeSelector")
+            ):
+                yield f"whether a node has the label {'='.join(label)}, which {one} asks for"
+
+
+def _node_labels(obj: Object | None) -> set[tuple[str, str]]:
+    return {(key, str(value)) for key, value in mapping(pod_spec(obj)[1], "nodeSelector").items()}
+
+
+_EVERYWHERE = {("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64")}
 
 
 def _space(named: Reference, one: _Brought) -> str:
