@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from argolint_rules.health import _meaning
-from argolint_rules.shared import fields, pods
+from argolint_rules.shared import fields, pod_fixes, pods
 from argolint_rules.shared.messages import catalogue
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
@@ -226,7 +226,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.shared", "pods/")
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
-    facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
+    facts = pod_fixes._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     said = {"what", "sort", "most", "elsewhere"}  # of the driver's message
     lacks = {"keys", "certificate", "near", "patch", "hashed"}  # of what is missing
     login = {

@@ -49,9 +49,9 @@ from argolint.values.patterns import regex
 from ..shared import unmade
 from ..shared.age import Patience, is_overdue
 from ..shared.operations import with_end_of_wait
+from ..shared.pod_fixes import fixes
 from ..shared.pods import (
     Trouble,
-    fixes,
     has_own_reasons,
     scheduling_cause,
     singular,

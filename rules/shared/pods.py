@@ -9,34 +9,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
-from argolint.edits import handover
-from argolint.edits.advice import Shell, advice
+from argolint import App, Event, Node, Object, Resource, Want
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.later import NO_KEY
-from argolint.relations.makers import maker_of
-from argolint.values import dig, enumerated, get, items, mapping, maps, number_at, text_at
-from argolint.values.knowledge import dump
-from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values import dig, get, items, mapping, maps, number_at, text_at
+from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import countable
 
 from .messages import catalogue
-from .operations import whole_sync_command
-from .pod_edits import key_edits, lacking_keys, own_gates, own_scheduler, user_edits
-from .references import near_names, read_keys, rename_operations
-from .unmade import hook_job, policy_facts, silent_maker, vault_facts
+from .pod_edits import own_gates, own_scheduler
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
-_TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
-_KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
-_NODE_STATE = regex(r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$")
-_CONTROL_PLANE = "node-role.kubernetes.io/"
+TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
 ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([^"]+)" not found', re.IGNORECASE)
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
-_SECURITY = regex(r"violates PodSecurity|unable to validate against any security context constraint", re.IGNORECASE)
-_INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
+INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
 _ENDED = regex(
     r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
@@ -194,7 +183,7 @@ def _claim_trouble(app: App, node: Node) -> Trouble | None:
     return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
 
 
-_POLICY = "PodSecurityPolicy"
+POLICY = "PodSecurityPolicy"
 _OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
 """Reasons with another meaning in Events of a custom resource's controller."""
 
@@ -228,9 +217,9 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             if cause == "unknown":
                 cause, verb = _cause_in(whole) or known
             said = cut(whole)
-            if _POLICY in text and _POLICY not in said:
-                said = f"{_POLICY}: {said}"
-            if cause == "image" and (secrets := _pull_secrets(events)):
+            if POLICY in text and POLICY not in said:
+                said = f"{POLICY}: {said}"
+            if cause == "image" and (secrets := unread_pull_secrets(events)):
                 verb = f"{verb}, and the kubelet finds no pull Secret {secrets[0]}"
             return Trouble(cause, verb, said, node, node.created_at, failed, whole)
     if node.id.kind == "Pod" and (waits := _unlooked(app, node)) is not None:
@@ -288,7 +277,6 @@ def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
 
 
 _REASON_AT_END = ("cannot be created", "are refused by", "cannot pull their image", "cannot mount their volumes")
-_PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
@@ -316,7 +304,7 @@ def _workload(app: App, node: Node) -> Object | None:
 _NO_PULL_SECRET = regex(r"Unable to retrieve some image pull secrets \(([^()\s,]{1,253})")
 
 
-def _pull_secrets(events: Sequence[Event]) -> tuple[str, ...]:
+def unread_pull_secrets(events: Sequence[Event]) -> tuple[str, ...]:
     """The pull Secrets that the kubelet does not get (pkg/kubelet, FailedToRetrieveImagePullSecret), one of each Event."""
     return tuple(m[1] for e in events if (m := _NO_PULL_SECRET.search(e.message)))
 
@@ -361,7 +349,7 @@ def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str,
     text = _PREEMPTION.sub("", message).strip()
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
-    for part in _message_parts(body if found else text):
+    for part in message_parts(body if found else text):
         refused = catalogue().match(part, "scheduling")
         sort, place = (refused.entry.cause, refused.entry.place) if refused else ("", 0)
         if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
@@ -385,10 +373,10 @@ def _is_taint_required(workload: Object | None, part: str) -> bool:
     labels = {*wanted_labels, *(v for v in wanted_labels.values() if isinstance(v, str))}
     for expression in (e for term in terms for e in maps(term, "matchExpressions") if e.get("operator") == "In"):
         labels |= {str(expression.get("key")), *map(str, items(expression, "values"))}
-    return any(key.strip() in labels or value.strip() in labels for key, value in _TAINT.findall(part))
+    return any(key.strip() in labels or value.strip() in labels for key, value in TAINT.findall(part))
 
 
-def _message_parts(body: str) -> list[str]:
+def message_parts(body: str) -> list[str]:
     """The items between commas; a taint `{key: value}` may contain commas."""
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
 
@@ -459,7 +447,7 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
         case "quota":
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
-            short = _INSUFFICIENT.findall(trouble.text)
+            short = INSUFFICIENT.findall(trouble.text)
             requests = [
                 (f"{p}/resources", wanted) for p, c in containers(obj) for wanted in _container_requests(c, short)
             ]
@@ -483,221 +471,3 @@ def _container_requests(container: Object, names: Sequence[str]) -> Iterator[Dec
     """A container's requests of these resources; a limit without a request counts as one."""
     resources = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
     return (wanted for name in names if (wanted := countable(resources.get(name))) is not None)
-
-
-def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
-    """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
-    absent, keyless = ABSENT.search(trouble.text), NO_KEY.search(trouble.text)
-    topic, said = _topic(trouble)
-    unknown = dict.fromkeys(("missing_kind", "missing_name", "missing_key", "bringer", "brought"), "")
-    facts = {**_facts(app, id_, obj, trouble), **unknown, **said}
-    pull_secrets = _pull_secrets(app.events(trouble.node.id, trouble.node.uid) or ()) if topic == "image-auth" else ()
-    if absent:
-        facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        topic, more = _absent_facts(app, fleet, id_, obj, absent[1].lower(), absent[2])
-        facts |= more
-    elif keyless:
-        topic = "missing-key"
-        facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[4], "missing_key": keyless[1]}
-        facts |= {"bringer": _maker_text(app, fleet, id_, keyless[2].lower(), keyless[4])}
-        facts |= {"brought": _brought(app, fleet, id_.namespace, keyless[4]) if facts["bringer"] else ""}
-    elif pull_secrets:
-        topic = "image-secret"
-        maker = maker_of(app, fleet, id_.namespace, pull_secrets[0])
-        facts |= {"missing_name": pull_secrets[0], "maker": str(maker.id) if maker else ""}
-        facts |= {"command": Shell(kubectl_name(maker.id))} if maker else {}
-        facts |= _near_facts(app, fleet, id_, obj, pull_secrets[0], "Secret")
-    elif topic == "scheduler":
-        gated = status_reason(trouble.node) == "SchedulingGated"
-        facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
-    elif topic == "non-root":
-        facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
-    elif topic == "volume-class":
-        spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
-        facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
-    if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
-        facts |= _key_facts(app, id_, obj, lost)
-    return advice(__package__, f"pods/{topic}", facts, id_)
-
-
-def _absent_facts(
-    app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, kind: str, name: str
-) -> tuple[str, dict[str, Json]]:
-    """The topic and the facts of a Secret, ConfigMap or other object that is not there: who makes it, or was to."""
-    if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
-        made: dict[str, Json] = {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id))}
-        made |= {"there": maker.live is not False, "auth": "", "login": False, "denied": ""}
-        silent = silent_maker(app, fleet, id_.namespace, name)
-        return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
-    if _is_gone_hook(app, id_.namespace, kind, name):
-        return "missing-hook", {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
-    awaited = app.operation.awaited if app.operation else None
-    waits = awaited is not None and awaited.reason == "healthy state of"
-    hook = hook_job(app, id_.namespace, kind, name)
-    return "missing", {
-        "unseen": not hook and waits and app.evidence.get(Want("manifests")) is None,
-        **_asked_of(app, fleet, obj, kind, name),
-        **policy_facts(app, fleet, kind, name),
-        **_near_facts(app, fleet, id_, obj, name, {"secret": "Secret", "configmap": "ConfigMap"}.get(kind, "")),
-        "hook": hook,
-        "command": Shell(whole_sync_command(app)),
-        "app": str(app.ref),
-    }
-
-
-def _key_facts(app: App, id_: ResourceId, obj: Object | None, key: str) -> dict[str, Json]:
-    """The keys of the object that lacks this one, and the edit that reads the nearest."""
-    near, patch = key_edits(app, id_, obj, key)
-    keys = sorted({each for _, have in lacking_keys(app, id_, obj, key) for each in have})
-    found: dict[str, Json] = {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
-    return {**found, "bringer": ""} if keys else found
-
-
-_PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
-
-
-def _namespaces_with(fleet: Fleet, cluster: str, kind: tuple[str, str], name: str, but: str) -> list[str]:
-    """The other namespaces in which applications have an object of this kind and name."""
-    found = (key.namespace for key in fleet.of_kind(cluster, *kind) if key.name == name and fleet.owners(key))
-    return sorted({namespace for namespace in found if namespace != but})
-
-
-_KEY = regex(r"[\w.-]{1,253}")
-_OF_CERTIFICATE = {"tls.crt", "tls.key"}
-
-
-def _asked_of(app: App, fleet: Fleet, obj: Object | None, kind: str, name: str) -> dict[str, Json]:
-    """The keys that the pods read of the missing Secret or ConfigMap, and whether cert-manager could make it."""
-    read = [r.key for r in read_keys(obj) if (r.kind.lower(), r.name) == (kind, name) and _KEY.fullmatch(r.key)]
-    issuers = (("cert-manager.io", each) for each in ("ClusterIssuer", "Issuer", "Certificate"))
-    issued = kind == "secret" and set(read) >= _OF_CERTIFICATE
-    return {
-        "keys": enumerated(list(dict.fromkeys(read)), limit=8),
-        "certificate": issued and any(fleet.of_kind(app.cluster, *each) for each in issuers),
-    }
-
-
-def _near_facts(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, name: str, kind: str) -> dict[str, Json]:
-    """An object of the kind whose name is nearly the one that is missing, and the edit that names it; what Kustomize made of the name."""
-    near, hashed = near_names(app, fleet, kind, id_.namespace, name) if kind else ("", "")
-    patch = rename_operations(obj, kind, name, near) if near else []
-    return {"near": near if patch else "", "patch": patch, "hashed": hashed}
-
-
-def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
-    """Whether the last sync made the object as a hook: no comparison misses it, and only a sync makes it again."""
-    operation = app.operation
-    wanted = (kind, namespace, name)
-    return (
-        operation is not None
-        and operation.phase == "Succeeded"
-        and any(
-            r.get("hookType") and (text_at(r, "kind").lower(), r.get("namespace"), r.get("name")) == wanted
-            for r in operation.results
-        )
-    )
-
-
-def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
-    """The object that makes the Secret or ConfigMap, or the application that manages it; empty if unknown."""
-    if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
-        return str(maker.id)
-    key = ResourceKey(app.cluster, "", "Secret" if kind == "secret" else "ConfigMap", id_.namespace, name)
-    owner = next(iter(fleet.owners(key)), None)
-    return f"application {owner}" if owner else ""
-
-
-def _brought(app: App, fleet: Fleet, namespace: str, secret: str) -> str:
-    """How an ExternalSecret of this application names the keys that it fetches together; empty for every other maker."""
-    maker = maker_of(app, fleet, namespace, secret)
-    made = app.resource(maker.id.key) if maker is not None else None
-    for number, entry in enumerate(maps(made.any if made else {}, "spec", "dataFrom")):
-        place = f"spec.dataFrom[{number}]"
-        if (rewrites := maps(entry, "rewrite")) and (regexp := mapping(rewrites[-1], "regexp")):
-            source, target = excerpt(text_at(regexp, "source"), 200), excerpt(text_at(regexp, "target"), 200)
-            return f"{place} renames each key that it fetches: {source} becomes {target}, and two that become one lose a value."
-        if mapping(entry, "find"):
-            return f"{place}.find writes one key for each secret that it finds, with the secret's name: single values of a secret come by `extract`, or by spec.data with `property`."
-    return ""
-
-
-def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
-    """The topic of advice and its facts: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
-    if trouble.cause in ("image", "volume"):
-        match = catalogue().match(trouble.whole or trouble.text, trouble.cause)
-        return (
-            (match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}) if match else (trouble.cause, {})
-        )
-    if trouble.cause in ("selector", "resources", "taint", "quota"):
-        parts = (
-            catalogue().match(part, "scheduling")
-            for part in _message_parts(trouble.text.rpartition("nodes are available:")[2])
-        )
-        entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
-        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
-    if trouble.cause == "scheduler":
-        return trouble.cause, {}
-    match = catalogue().match(trouble.whole or trouble.text, "pod")
-    if match is not None and match.entry.knows == "cause":
-        return match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}
-    return _unknown_topic(trouble.text), {}
-
-
-def _unknown_topic(text: str) -> str:
-    if text.startswith(_POLICY):
-        return "policy"
-    if _CONSTRAINT.search(text):
-        return "constraint"
-    if _SECURITY.search(text):
-        return "security"
-    if _LONG_LABEL.search(text):
-        return "long-name"
-    if _REFUSED_POD.search(text):
-        return "refused"
-    if _NO_PROGRAM.search(text):
-        return "no-program"
-    return "pulling" if _PULLING in text else "unknown"
-
-
-_LONG_LABEL = regex(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
-_CONSTRAINT = regex(
-    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount|: must be in the ranges: \["
-)
-"""What OpenShift's constraints say; the head of their long sentence may be cut."""
-_NO_PROGRAM = regex(r"exec: .{1,300}?: (?:executable file not found|no such file or directory)")
-_REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
-
-
-def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
-    pointer = trouble_pointer(obj, trouble)
-    selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
-    tolerations, away = _taint_tolerations(trouble.text)
-    return {
-        "object": str(id_),
-        "rolls": id_.kind == "Deployment",
-        "namespace": id_.namespace or "default",
-        "cluster": app.cluster,
-        "pointer": pointer,
-        "node": trouble.node.id.name,
-        "node_kind": trouble.node.id.kind.lower(),
-        "short": ", ".join(sorted(set(_INSUFFICIENT.findall(trouble.text)))) or "resources",
-        "labels": [f"{k}={v}" for k, v in sorted(selector.items())] if isinstance(selector, dict) else [],
-        "tolerations": dump([{"tolerations": tolerations}]).rstrip() if tolerations else "",
-        "away": away,
-        "what": "",
-        "elsewhere": "",
-    }
-
-
-def _taint_tolerations(text: str) -> tuple[list[Json], bool]:
-    """Tolerations of the taints that the scheduler names, and whether nodes are unavailable: cordoned, or not ready."""
-    named = (*_TAINT.findall(text), *_KARPENTER_TAINT.findall(text))
-    taints = [t for t in named if not _NODE_STATE.search(t[0])]
-    taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints
-    tolerations = [
-        {"key": key.strip(), "operator": "Equal", "value": value.strip()}
-        if value.strip()
-        else {"key": key.strip(), "operator": "Exists"}
-        for key, value in taints
-    ]
-    return tolerations, len(taints) < len(named) or "unschedulable" in text or "not ready" in text

@@ -14,7 +14,7 @@ from argolint.sequence.order import delete_policies
 from argolint.values import dig, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
-from ..shared import pods
+from ..shared import pod_fixes, pods
 from . import _hooks
 from ._failures import UNEXPLAINED, Failed
 
@@ -68,7 +68,7 @@ def hook_failure(app: App, fleet: Fleet, failed: Failed) -> HookFailure | None:
             f"{subject} {_hooks.of_one_pod(trouble)}",
             trouble.text,
             (f"{trouble.node.id}: {trouble.text}",),
-            pods.fixes(app, fleet, node.id, manifest, trouble),
+            pod_fixes.fixes(app, fleet, node.id, manifest, trouble),
         )
     if end is not None:
         return _ended(app, failed, end, manifest)

@@ -50,7 +50,7 @@ from argolint.values import age_text, items, mapping, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
-from ..shared import age, pods
+from ..shared import age, pod_fixes, pods
 from ..shared.operations import has_revision_moved, sync_again_command
 from . import _hooks
 from ._failures import Failed, result_failure
@@ -383,7 +383,7 @@ def _cause_fixes(
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
     if trouble is not None and trouble.cause:
-        yield from pods.fixes(app, fleet, id_, manifest, trouble)
+        yield from pod_fixes.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
         yield from advice(__package__, "hook-stuck/confirmation", {"app": str(app.ref)})
     elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
