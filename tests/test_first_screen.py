@@ -66,7 +66,7 @@ def test_each_cause_has_one_block_with_its_applications_its_fix_and_its_caveat()
     assert lines[-4:] == [
         "         fix: Install the External Secrets Operator on this cluster, or start it again [cluster of",
         "           the application]",
-        "           caveat: install the operator's version that matches the CRDs that are there",
+        "           caveat: install the version of the operator that matches the existing CRDs",
         "             kubectl get pods -A -l app.kubernetes.io/name=external-secrets   # is there one, and is it running?",
     ]
 

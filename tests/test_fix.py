@@ -114,7 +114,7 @@ def test_a_field_that_only_a_manager_entry_holds_is_lost_with_the_manifests() ->
     found = verify(patch("manifest", REMOVE), drift(app), app, fleet)
     assert (found.verified, found.before, found.effects) == (None, (), ("scales", "needs-sync"))
     assert found.unverified == (
-        "the next sync takes /spec/replicas of Deployment shop/web away from the cluster: it was applied before"
+        "the next sync removes /spec/replicas of Deployment shop/web from the cluster: it was applied before"
     )
 
 
@@ -143,7 +143,7 @@ def test_what_any_rule_newly_finds_keeps_a_fix_from_being_verified() -> None:
     app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
     news = replace(drift(app), message="the pods lose their disk", rule="other")
     found = verify(patch("manifest", REMOVE), drift(app), app, fleet, Checks(lambda after: (), lambda after: [news]))
-    assert (found.verified, found.unverified) == (None, "other would speak then: the pods lose their disk")
+    assert (found.verified, found.unverified) == (None, "other would then report: the pods lose their disk")
 
 
 def test_a_new_finding_that_rests_on_an_operators_status_is_no_news() -> None:

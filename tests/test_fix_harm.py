@@ -60,7 +60,7 @@ def test_the_last_object_that_becomes_a_hook_has_second_steps() -> None:
     policy = {"automated": {"prune": True}}
     (hook, *_) = fixes("job-ttl", {"name": "seed", "spec": {"syncPolicy": policy}, "resources": [job(live=True)]})
     assert hook.caveat == (
-        "it then runs at each sync; what is live now is extra then: `argocd app sync argocd/seed --prune` once;"
+        "it then runs at each sync; what is live now is then extraneous: run `argocd app sync argocd/seed --prune` once;"
         ' it is the only object of the application: automated sync refuses that ("will wipe out all resources") until it'
         " is synced by hand or spec.syncPolicy.automated.allowEmpty is true"
     )
@@ -247,7 +247,7 @@ def test_a_merge_by_name_that_deletes_more_than_the_edit_takes_two_syncs() -> No
         "it takes two syncs: after the first one /spec/template/spec/containers/0/env/1 of Deployment n/web differs"
     )
     assert fix.caveat == (
-        "the first sync also takes /spec/template/spec/containers/0/env/1 away: sync again at once (`argocd app sync argocd/web`)"
+        "the first sync also removes /spec/template/spec/containers/0/env/1: sync again at once (`argocd app sync argocd/web`)"
     )
 
 
@@ -532,7 +532,7 @@ def test_a_field_that_an_old_crd_would_prune_is_not_offered() -> None:
         return [f.title for f in fixes("external-secret-refresh-disabled", {"name": "web", "resources": resources})]
 
     assert titles("v1beta1") == ["Refresh every hour"]
-    assert titles("v1")[1:] == ["Say that it changes with the manifest only, and let force-sync work"]
+    assert titles("v1")[1:] == ["Refresh it when its manifest changes, and let force-sync work"]
 
 
 def test_a_pruning_is_confirmed_while_the_sync_waits_for_it() -> None:

@@ -249,7 +249,7 @@ def test_what_an_object_owns_goes_with_it() -> None:
     other = tracked("web", "Deployment", "web", group="apps", spec={"template": {"spec": pod}})
     found = fate(fleet(app("base", secret, nodes=below), app("web", other)), "base")
     assert messages(found, "still-referenced") == [
-        "Secret shop/db-credentials goes with ExternalSecret shop/db of argocd/base, which made it, though Deployment shop/web of argocd/web still names it."
+        "Secret shop/db-credentials is deleted with ExternalSecret shop/db of argocd/base, which made it, though Deployment shop/web of argocd/web still names it."
     ]
     assert messages(found, "volume-deleted") == [
         "PersistentVolumeClaim shop/db-1 of argocd/base is deleted with ExternalSecret shop/db, which owns it, and its volume too, unless that has the reclaim policy Retain."

@@ -303,7 +303,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
             clusters=[cluster("1.23.4")],
         ),
         {"kubernetes": "1.24"},
-        "Deployment shop/web of argocd/web asks for node-role.kubernetes.io/master alone, a label that 1.24 and a taint that 1.25 takes off the nodes.",
+        "Deployment shop/web of argocd/web asks for node-role.kubernetes.io/master alone, a label that 1.24 and a taint that 1.25 removes from the nodes.",
     ),
     "gitrepo-volume": (
         fleet(app("web", mounting("gitRepo")), clusters=[cluster("1.32.0")]),
@@ -360,7 +360,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         ),
         fleet(app("web", config("a")), version="v2.9.3"),
         {"argocd": "2.10"},
-        "The next sync of argocd/web takes labels and annotations off its namespace that a client-side apply once put there.",
+        "The next sync of argocd/web removes labels and annotations from its namespace that a client-side apply once put there.",
     ),
     "scoped-cluster": (
         fleet(
@@ -405,7 +405,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         fleet({"name": "web", "resources": [{"live": labelled("made", managedFields=[{"manager": "operator"}])}]}),
         fleet({"name": "web", "resources": [{"live": labelled("made", managedFields=APPLIED)}]}),
         {"argocd": "3.0"},
-        "ConfigMap shop/made bears the label app.kubernetes.io/instance of argocd/web without being in its manifests; Argo CD no longer shows it there, nor prunes it.",
+        "ConfigMap shop/made has the label app.kubernetes.io/instance of argocd/web without being in its manifests; Argo CD no longer shows it there, nor prunes it.",
     ),
     "label-trouble-ends": (
         fleet(app("a" * 64, config("a"))),
@@ -549,7 +549,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
             ],
         ),
         {"argocd": "3.0"},
-        "ApplicationSet argocd/per-cluster has a selector at /spec/generators/0/matrix/generators/0/merge/generators/0/selector that was passed over until now; it counts from then on, and what it does not select is deleted.",
+        "ApplicationSet argocd/per-cluster has a selector at /spec/generators/0/matrix/generators/0/merge/generators/0/selector that was ignored until now; it counts from then on, and what it does not select is deleted.",
     ),
     "cron-job-health": (
         fleet(app("web", cron_job("2025-12-31T00:00:00Z")), version="v3.1.0"),
@@ -693,7 +693,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         ),
         fleet(app("web", config("a")), version="v3.4.0", projects=[project()]),
         {"argocd": "3.5"},
-        "Project default verifies commits by signatureKeys, which still works and is to be replaced by sourceIntegrity.",
+        "Project default verifies commits by signatureKeys, which still works but should be replaced by sourceIntegrity.",
     ),
     "generators-asked-again": (
         fleet(drawing()),
@@ -885,7 +885,7 @@ def test_server_side_diff_of_3_6_ends_a_difference_of_the_structured_merge() -> 
         "difference-goes",
     )
     assert found.message == (
-        "Rollout shop/a no longer differs at /spec/stages/0/pause, with which the application turns Synced: the next Argo CD compares it otherwise."
+        "Rollout shop/a no longer differs at /spec/stages/0/pause, with which the application turns Synced: the next Argo CD compares it differently."
     )
     stays = replace_spec(one, ["ServerSideApply=true"], "argocd.argoproj.io/compare-options", "ServerSideDiff=true")
     assert of(forecast(fleet(stays, version="v3.5.1"), argocd="3.6"), "difference-goes") == []

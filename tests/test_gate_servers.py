@@ -368,11 +368,11 @@ def test_a_file_that_several_argo_cds_apply_is_judged_on_each(tmp_path: Path) ->
         (manifest("new"), "a.yaml: Application new is new, and eu and us would take it"),
         (
             manifest("new", project="shpo"),
-            "a.yaml: Application new is new, and no Argo CD would take it: eu and us: Application referencing project shpo",
+            "a.yaml: Application new is new, and no Argo CD would accept it: eu and us: Application referencing project shpo",
         ),
         (
             manifest("new", cluster="https://c.example.com"),
-            "a.yaml: Application new is new, and no Argo CD would take it: eu and us: cluster",
+            "a.yaml: Application new is new, and no Argo CD would accept it: eu and us: cluster",
         ),
         (
             manifest(path="lab", cluster="https://a.example.com"),

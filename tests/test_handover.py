@@ -221,7 +221,7 @@ def test_an_owner_that_renames_the_object_prunes_it_under_the_others() -> None:
         " `kubectl get configmap common -n shop -o jsonpath='{.metadata.annotations.argocd\\.argoproj\\.io/tracking-id}'"
         " | grep -qE '^read:' && kubectl annotate configmap common -n shop argocd.argoproj.io/sync-options-`"
     )
-    assert renames.unverified.startswith("what refers to it by name is not known to the end: a diff of the commit")
+    assert renames.unverified.startswith("what refers to it by name is not known completely: a diff of the commit")
 
 
 def test_a_guard_comes_off_only_where_the_live_tracking_data_name_the_keeper() -> None:

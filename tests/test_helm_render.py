@@ -639,7 +639,7 @@ def test_the_pins_of_a_known_chart_are_verified(binary: str, clone: Path, tmp_pa
         _, report = _check(server, binary, clone, tmp_path)
     (found,) = report["findings"]
     verdicts = {fix["title"]: fix["verified"] for fix in found["fixes"] if fix["target"] == "helm-values"}
-    new = "Make Secret web-rabbitmq-pinned and name it in"
+    new = "Create Secret web-rabbitmq-pinned and name it in"
     assert verdicts == {
         f'{new} "auth.existingErlangSecret" and "auth.existingPasswordSecret"': True,  # with its first step
         'Give "auth.erlangCookie" and "auth.password" a fixed value': True,

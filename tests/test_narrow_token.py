@@ -45,7 +45,7 @@ def test_null_lists_are_said_and_those_that_may_be_empty_are_not(version: str) -
 @pytest.mark.parametrize(
     ("windows", "automated", "when"),
     [
-        ({"assignedWindows": [NIGHT], "activeWindows": []}, False, "until a time that only the project holds"),
+        ({"assignedWindows": [NIGHT], "activeWindows": []}, False, "until a time that only the project's windows show"),
         ({"assignedWindows": [NIGHT], "activeWindows": [NIGHT]}, False, ""),
         ({"assignedWindows": [FREEZE, NIGHT], "activeWindows": [FREEZE, NIGHT]}, True, "until a time that only"),
         ({"assignedWindows": [FREEZE], "activeWindows": [FREEZE]}, False, ""),

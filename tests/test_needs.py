@@ -41,9 +41,9 @@ def test_a_fix_that_the_server_is_too_old_for_is_for_after_its_upgrade() -> None
         for each in (fixture, old)
     ]
     assert titles == [
-        ["Let the API server compare: ServerSideDiff=true", "Write in Git what is filled in"],
+        ["Let the API server compare: ServerSideDiff=true", "Write the filled-in values into Git"],
         [
-            "Write in Git what is filled in",
+            "Write the filled-in values into Git",
             "After an upgrade of Argo CD to 2.10 or later: let the API server compare: ServerSideDiff=true",
         ],
     ]
@@ -101,7 +101,7 @@ apps:
         found = testing.check(testing.load_fixture(path), list(load_rules().values())).findings
         fix = next(f.fixes[-1] for f in found if f.rule == "external-secret-refresh-disabled")
         offered.append((fix.title.partition(":")[0], fix.edit.kind, fix.caveat))
-    say = "Say that it changes with the manifest only, and let force-sync work"
+    say = "Refresh it when its manifest changes, and let force-sync work"
     assert offered == [
         ("Refresh every hour", "json-patch", "one call a key and hour"),
         ("After an upgrade of External Secrets to v0.16.0 or later", "text", ""),

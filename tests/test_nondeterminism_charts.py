@@ -328,11 +328,11 @@ AIRFLOW = next(c for c in CHARTS if c["repositories"] == ["https://airflow.apach
 @pytest.mark.parametrize(
     ("version", "secret", "title"),
     [
-        ("1.15.0", "webserver-secret-key", 'Make Secret rel-webserver-secret-key-pinned and name it in "webserverSecretKeySecretName"'),
-        ("1.17.0", "jwt-secret", 'Make Secret rel-jwt-secret-pinned and name it in "jwtSecretName"'),
-        ("1.22.0", "api-secret-key", 'Make Secret rel-api-secret-key-pinned and name it in "apiSecretKeySecretName"'),
-        ("1.15.0", "fernet-key", 'Make Secret rel-fernet-key-pinned and name it in "fernetKeySecretName"'),
-        ("1.15.0", "redis-password", 'Make Secrets rel-redis-password-pinned and rel-broker-url-pinned and name them in "redis.passwordSecretName" and "data.brokerUrlSecretName"'),
+        ("1.15.0", "webserver-secret-key", 'Create Secret rel-webserver-secret-key-pinned and name it in "webserverSecretKeySecretName"'),
+        ("1.17.0", "jwt-secret", 'Create Secret rel-jwt-secret-pinned and name it in "jwtSecretName"'),
+        ("1.22.0", "api-secret-key", 'Create Secret rel-api-secret-key-pinned and name it in "apiSecretKeySecretName"'),
+        ("1.15.0", "fernet-key", 'Create Secret rel-fernet-key-pinned and name it in "fernetKeySecretName"'),
+        ("1.15.0", "redis-password", 'Create Secrets rel-redis-password-pinned and rel-broker-url-pinned and name them in "redis.passwordSecretName" and "data.brokerUrlSecretName"'),
     ],
 )  # fmt: skip
 def test_airflow_names_the_key_of_each_secret(version: str, secret: str, title: str) -> None:

@@ -95,7 +95,7 @@ def steps(
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
         *_freed(resource, tracked_by),
         sync(keeper) if keeper else "argocd app sync SHARED_APPLICATION",
-        "# 5. Take the guard off again, which happens only once the object names its keeper:",
+        "# 5. Remove the guard again, which happens only once the object names its keeper:",
         release,
     ]
 
@@ -108,7 +108,7 @@ def take_over(resource: ResourceId, taker: AppRef, release: str, tracked_by: str
         "# 2. Let the other Application take it over; after that no one else has it to prune:",
         *_freed(resource, tracked_by),
         sync(taker),
-        "# 3. Take the guard off again, which happens only once the object names its keeper:",
+        "# 3. Remove the guard again, which happens only once the object names its keeper:",
         release,
     )
     return "\n".join(lines) + "\n"

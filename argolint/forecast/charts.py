@@ -59,7 +59,7 @@ _REFUSED = (
 )
 _GONE = "{what} {object} of {app}: {then}."
 _DELETE = FirstStep(
-    "Delete it right before the sync that brings the new release",
+    "Delete it right before the sync that applies the new release",
     "live",
     "{object}",
     "command",

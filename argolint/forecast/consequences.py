@@ -207,7 +207,7 @@ def reference_findings(deletion: DeletionForecast, others: Iterable[App]) -> Ite
     for key, users in named.items():
         deleted, id_ = gone[key]
         who = enumerated([f"{u.resource} of {u.app}" for u in users], limit=2)
-        what = f"{id_} goes with {deleted.resource.id} of {deleted.app.ref}, which made it"
+        what = f"{id_} is deleted with {deleted.resource.id} of {deleted.app.ref}, which made it"
         if id_.key == deleted.resource.key:
             what = f"{id_} of {deleted.app.ref} is deleted"
         message = f"{what}, though {who} still name{'s' if len(users) == 1 else ''} it."

@@ -78,4 +78,4 @@ def deletion_finding(
 
 def keep_fix(id_: ResourceId) -> Fix:
     command = f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false\n"
-    return live_command(id_, "Keep it, if that is not meant", command)
+    return live_command(id_, "Keep it, if this is not intended", command)

@@ -66,7 +66,7 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
             f"ApplicationSet {name}",
             "Let the set keep what its Applications deployed, then ask again",
             "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n    applicationsSync: create-only\n",
-            "the set takes the finalizer off its Applications then; see that it did before you go on",
+            "the set then removes the finalizer from its Applications; check that it did before you go on",
         )
         yield move_finding("set-deletes-objects", app, message, id_, fixes=(keep,))
     parent = parent_of(app, fleet)
@@ -76,7 +76,7 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
             f"kubectl get application {sh(app.name)} -n {sh(app.ref.namespace)} -o jsonpath='{{.metadata.finalizers}}'"
         )
         let_go = Fix(
-            "Take the finalizer out of its manifest, sync the parent, then ask again",
+            "Remove the finalizer from its manifest, sync the parent, then ask again",
             "manifest",
             f"the manifest of Application {app.name} in {parent.ref}",
             Edit("command", f"{sync(parent.ref)}\n{get}\n"),

@@ -65,7 +65,7 @@ def not_cascading_finding(app: App, live: Sequence[Resource], *, asked: bool) ->
     message = f"{who} of {app.ref} {'stays' if one else 'stay'} when it is deleted, {why}, and no application owns {'it' if one else 'them'} then."
     command = live_command(
         f"application {app.ref}",
-        "Delete the objects too, if that is meant",
+        "Delete the objects too, if this is intended",
         f"argocd app delete {sh(app.ref.namespace)}/{sh(app.ref.name)} --cascade\n",
         "`argocd app delete` sets the finalizer by itself; `argolint forecast delete --cascade foreground` shows what it takes",
     )
@@ -91,7 +91,7 @@ def already_deleting_finding(app: App) -> Finding:
 
 def confirmation_finding(app: App, r: Resource, option: str) -> Finding:
     command = f"argocd app confirm-deletion {sh(app.ref.namespace)}/{sh(app.name)}\n"
-    approve = live_command(f"application {app.ref}", "Confirm it when the time has come", command)
+    approve = live_command(f"application {app.ref}", "Confirm it when you are ready", command)
     way: Way = "delete" if option.startswith("Delete") else "prune"
     message = f"{r.id} of {app.ref} has {option}, so nothing goes on until someone confirms."
     return deletion_finding(way, "waits-for-confirmation", app, r.id, message, fixes=(approve,))

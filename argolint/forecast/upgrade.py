@@ -248,4 +248,4 @@ def order_sentences(steps: Mapping[str, Step], findings: Sequence[Finding]) -> I
             )
         yield "The CRDs of External Secrets before its operator: an operator that meets older CRDs misses its fields."
     if kubernetes and any(str(cause).startswith("removed-api") for cause in causes):
-        yield "The manifests before Kubernetes: what is written for an API version that goes must be synced in the new one first."
+        yield "The manifests before Kubernetes: what is written for an API version that is removed must be synced in the new one first."

@@ -103,7 +103,7 @@ def _positions_of_new(
         f"{enumerated([f.name for f, own in zip(fleets, refused, strict=True) if own == reason])}: {plain(reason)}"
         for reason in dict.fromkeys(refused)
     )
-    return (), (f"{who} is new, and no Argo CD would take it: {reasons}", f"correct it, or {_NAME_IT}")
+    return (), (f"{who} is new, and no Argo CD would accept it: {reasons}", f"correct it, or {_NAME_IT}")
 
 
 def _has_object(manifest: Object, fleet: Fleet) -> bool:

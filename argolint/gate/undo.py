@@ -74,5 +74,5 @@ def _edit(field: GateField) -> ReportedEdit:
     except (msgspec.DecodeError, UnicodeEncodeError):
         value = None  # the value was cut
     if value is None or HIDDEN in field.base:
-        return ReportedEdit("text", "Take the edit of this field back.")
+        return ReportedEdit("text", "Revert the edit of this field.")
     return ReportedEdit("json-patch", [{"op": "replace", "path": field.pointer, "value": value}])

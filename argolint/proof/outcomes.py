@@ -33,7 +33,7 @@ class Loses(CannotReplay):
 
     def __init__(self, resource: Resource, pointers: tuple[str, ...]) -> None:
         super().__init__(
-            f"the next sync takes {pointers[0]} of {resource.id} away from the cluster: it was applied before"
+            f"the next sync removes {pointers[0]} of {resource.id} from the cluster: it was applied before"
         )
         self.resource, self.pointers = resource, pointers
 

@@ -162,7 +162,7 @@ def replay(
         after = application_afterwards(fix, finding, app, after, checks.then)
     _require_no_finding(finding, after, checks.check)
     for other in _new_findings(after, touched, checks.others) if checks.others else ():
-        raise CannotReplay(f"{other.rule} would speak then: {other.message}")
+        raise CannotReplay(f"{other.rule} would then report: {other.message}")
     twice = bool(random) or (bool(app.evidence.get(Want("render"))) and is_masked_claimed(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
 
@@ -189,7 +189,7 @@ def replay_removal(fix: Fix, finding: Finding, app: App, checks: Checks) -> Prov
     after = application_after(replace(app, resources=left), app.raw, {})
     _require_no_finding(finding, after, checks.check)
     for other in _new_findings(after, {}, checks.others) if checks.others else ():
-        raise CannotReplay(f"{other.rule} would speak then: {other.message}")
+        raise CannotReplay(f"{other.rule} would then report: {other.message}")
     return Proven("replayed")
 
 

@@ -115,7 +115,7 @@ _SETS = ("argocd app set ", " patch applications.argoproj.io ")
 
 def _second_sync_note(twice: TakesTwoSyncs, app: App) -> str:
     again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
-    return f"the first sync also takes {twice.pointer} away: sync again at once (`{again}`)"
+    return f"the first sync also removes {twice.pointer}: sync again at once (`{again}`)"
 
 
 def verify_together(

@@ -40,7 +40,7 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
         of, accepts = text_at(bad[0], "controllerName"), text_at(good[0], "controllerName")
         name = "/".join(filter(None, (text_at(bad[0], owner, "name"), text_at(bad[0], owner, "sectionName"))))
         message = (
-            f"{id_} counts as ill by what its status still says of {name}, which it no longer names."
+            f"{id_} counts as unhealthy because of what its status still says about {name}, which it no longer names."
             if left
             else f"{id_} is accepted by {excerpt(accepts, 80)}; Argo CD also counts {excerpt(of, 80)}, which "
             + ("finds nothing of its own in it." if nothing_his else f"refuses it for the same {name}.")

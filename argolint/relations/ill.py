@@ -95,7 +95,7 @@ def _service_fault(complaint: Complaint, service: KnownObject) -> Explained | No
         fault = "is missing" if workload.missing else _workload_fault(workload)
         if fault and _is_starting(complaint, service, workload):
             return _explained(
-                complaint, service, workload, f"{workload.id} behind it has only just been made", "starts"
+                complaint, service, workload, f"{workload.id} behind it was created only just now", "starts"
             )
         if fault:
             return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {fault}", "ill")
@@ -236,7 +236,7 @@ def removed_mark(complaint: Complaint) -> Iterator[Explained]:
                         "rewritten-by",
                         app.ref,
                         id_,
-                        f"{id_} is refused because Replace=true takes away its {field[:-1]} {name}, which a controller wrote.",
+                        f"{id_} is refused because Replace=true removes its {field[:-1]} {name}, which a controller wrote.",
                         evidence=(
                             f"live has {field[:-1]} {name}, and Git does not; Replace=true is {'on the object' if own else 'in the syncOptions of its Application'}",
                         ),

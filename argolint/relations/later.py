@@ -158,9 +158,9 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
         "comes-later",
         app.ref,
         first.id,
-        f"{complaint.subject} of wave {own.wave} needs Namespace {name}, which no manifest brings, so wave {facts['wave']} with {first.id} never starts.",
+        f"{complaint.subject} of wave {own.wave} needs Namespace {name}, which no manifest contains, so wave {facts['wave']} with {first.id} never starts.",
         evidence=(
-            f"no application of this Argo CD brings Namespace {name}; {first.id} and {len(after) - 1} more come in later waves",
+            f"no application of this Argo CD contains Namespace {name}; {first.id} and {len(after) - 1} more come in later waves",
         ),
         fixes=advice(__package__, "comes-later/namespace", facts, complaint.id),
         likely=True,

@@ -141,7 +141,7 @@ def refused_value(complaint: Complaint) -> Iterator[Explained]:
                 "spec-says",
                 complaint.app.ref,
                 complaint.id,
-                f"{complaint.id} sets {pointer} to {excerpt(value, 80)}, which its controller does not accept; it takes {excerpt(shown, 120)}.",
+                f"{complaint.id} sets {pointer} to {excerpt(value, 80)}, which its controller does not accept; it accepts {excerpt(shown, 120)}.",
                 evidence=(f"the message: {excerpt(text, 400)}",),
                 fixes=advice(__package__, "spec-says/value", facts, complaint.id),
                 pointer=pointer,

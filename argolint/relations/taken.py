@@ -45,7 +45,7 @@ def missing_service(complaint: Complaint) -> Iterator[Explained]:
         "owner-ill",
         complaint.app.ref,
         ResourceId("", "Service", found["space"], found["service"], "v1", cluster),
-        f"{complaint.id} is refused, since a webhook calls {service}, which is not there and no Application brings.",
+        f"{complaint.id} is refused, since a webhook calls {service}, which does not exist and is in no Application.",
         evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
         fixes=advice(__package__, "owner-ill/gone-service", facts, complaint.id),
         likely=True,

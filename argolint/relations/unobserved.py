@@ -34,7 +34,7 @@ def unobserved_spec(complaint: Complaint) -> Iterator[Explained]:
         "contradicts",
         app.ref,
         id_,
-        f"{id_} changed {age_text(app.observed_at - changed)} ago (generation {generation}), and its status is still of generation {seen}: "
+        f"{id_} changed {age_text(app.observed_at - changed)} ago (generation {generation}), and its status is still that of generation {seen}: "
         f"{excerpt(manager, 60)} has written none since.",
         evidence=(f"its status was last written {age_text(changed - said)} before the change",),
         fixes=advice(__package__, "contradicts/unobserved", {"object": str(id_)}, id_),

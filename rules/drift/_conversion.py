@@ -99,10 +99,10 @@ def _upgrade_fix(found: Conversion) -> tuple[Fix, ...]:
     return (
         manifest_text(
             f"Application {found.owner}",
-            f"Bring {found.crd} up to a release that stores {found.written}",
-            f"Upgrade what brings the CRD in application {found.owner}. Its storage version is {found.stored} now: "
+            f"Upgrade {found.crd} to a release that stores {found.written}",
+            f"Upgrade what installs the CRD in application {found.owner}. Its storage version is {found.stored} now: "
             f"`kubectl get crd {sh(found.crd.name)} -o jsonpath='{{.spec.versions[?(@.storage==true)].name}}'`.",
-            "objects that exist are converted as they are written next",
+            "existing objects are converted when they are next written",
         ),
     )
 

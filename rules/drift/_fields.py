@@ -197,7 +197,7 @@ def change_line(change: Change, resource: Resource) -> str:
     elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
         live, written_by = "no such item live", ""
     elif is_phantom_field(resource, change):
-        live, written_by = f"{side_text(change, change.live)} reckoned as live, which the live object does not have", ""
+        live, written_by = f"{side_text(change, change.live)} counted as live, which the live object does not have", ""
     desired = side_text(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
         desired = show(written, change.pointer)  # the comparison omits an empty value

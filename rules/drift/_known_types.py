@@ -16,7 +16,7 @@ def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> F
     return argocd_cm(
         "Declare the fields' type to Argo CD",
         f"resource.customizations.knownTypeFields.{resource.group}_{resource.kind}: |\n{lines}",
-        "holds for every application of this Argo CD; the controller reads it after a restart",
+        "applies to every application of this Argo CD; the controller reads it after a restart",
     )
 
 

@@ -48,7 +48,7 @@ def _finding(app: App, entry: IgnoreRule, resource: Resource, places: list[str])
                 "argocd-settings",
                 "ConfigMap argocd-cm",
                 Edit("text", f"{right}: instead of the entry for {entry.origin}, with the same content"),
-                "holds for every application",
+                "applies to every application",
             ),
         ),
     )

@@ -114,11 +114,11 @@ def unshown_finding(app: App, resource: Resource, writer: Writer, added: tuple[A
         severity="info",
         evidence=(
             *(f"{p}: {show(get(live, p), p, within=live)} live, absent in Git" for p in places),
-            f"edited by field manager {writer.manager!r}{when}; no sync takes it out",
+            f"edited by field manager {writer.manager!r}{when}; no sync removes it",
         ),
         fixes=(
             *_commit_fixes(app, resource, added),
-            live_removal_fix(resource, places, "Or take it out of the live object", "undoes the edit"),
+            live_removal_fix(resource, places, "Or remove it from the live object", "undoes the edit"),
         ),
     )
 

@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 argocd_cm(
                     "Let Argo CD ignore the rules of aggregated roles",
                     "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n",
-                    "holds for every aggregated ClusterRole",
+                    "applies to every aggregated ClusterRole",
                 ),
             ),
         )

@@ -55,7 +55,7 @@ def _patcher_finding(drift: Drift) -> Finding:
         fixes=(
             drift.ignore(),
             drift.write_live(
-                "Or say in Git what it sets",
+                "Or write into Git what it sets",
                 "until the webhook serves, it may refuse a sync"
                 if any(change.live == "Fail" for change in drift.changes)
                 else "",
@@ -67,7 +67,7 @@ def _patcher_finding(drift: Drift) -> Finding:
 
 def _cert_manager_fix(app: App) -> Fix:
     text = (
-        "Many charts know admissionWebhooks.patch.enabled: false with admissionWebhooks.certManager.enabled: true (below the component's own"
+        "Many charts have admissionWebhooks.patch.enabled: false with admissionWebhooks.certManager.enabled: true (below the component's own"
         " key): cert-manager's cainjector then writes caBundle alone, and failurePolicy stays as Git says."
     )
     title = "Or let cert-manager issue the certificate"

@@ -120,7 +120,7 @@ def _merged_finding(drift: Drift) -> Finding:
     is_filled_in = all(c.desired is MISSING and (c.writer is None or by_argocd(c.writer)) for c in drift.changes)
     over = f"{drift.places()}, which Git leaves out," if is_filled_in else drift.places()
     waits = "" if settled(drift.app, drift.resource) else "unless a commit that waits for its sync has taken it out"
-    written = drift.write_live("Write in Git what is filled in", waits) if is_filled_in else None
+    written = drift.write_live("Write the filled-in values into Git", waits) if is_filled_in else None
     compared = server_side_diff_fix(drift.app)
     return drift.finding(
         f"{drift.resource.id} is OutOfSync over {over} only because of {_OPTION}: without it both sides are equal.",
@@ -140,7 +140,7 @@ def _not_live_finding(drift: Drift) -> Finding:
         "other writers own their fields again when they write them next",
     )
     return drift.finding(
-        f"{drift.resource.id} is OutOfSync over {drift.places()}, which the live object does not have: Argo CD only reckons with it.",
+        f"{drift.resource.id} is OutOfSync over {drift.places()}, which the live object does not have: Argo CD only assumes it.",
         confidence="proven",
         evidence=("managedFields still say that Argo CD applied it",),
         fixes=(reset, _own_comparison_fix(drift.app)),
@@ -211,7 +211,7 @@ def _dry_run_findings(app: App, resource: Resource) -> Iterator[Finding]:
     status = tuple(c for c in unsent if below(c.pointer, "/status"))
     if status:
         yield Drift(app, resource, status).finding(
-            f"Argo CD's server-side diff finds the status of {resource.id} other in its dry run than live, though Git sets none.",
+            f"Argo CD's server-side diff finds another status of {resource.id} in its dry run than live, though Git sets none.",
             evidence=(_MOVING,),
             fixes=(narrowest_ignore(app, resource, ("/status",)), _ignored_status_fix(), _own_comparison_fix(app)),
         )
@@ -245,7 +245,7 @@ def _ignored_status_fix() -> Fix:
     return argocd_cm(
         "Ignore the status of all objects, as Argo CD 3.0 and later do by default",
         "resource.compareoptions: |\n  ignoreResourceStatusField: all\n",
-        "holds for every application of this Argo CD; entries of other options there stay",
+        "applies to every application of this Argo CD; keep the entries of other options there",
     )
 
 

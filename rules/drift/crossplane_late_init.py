@@ -44,7 +44,7 @@ def _no_late_init_fixes(app: App) -> Iterator[Fix]:
         source_place(app),
         "Switch late initialisation off",
         f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n",
-        "take the fields that are there out once",
+        "remove the fields that it has filled in once",
     )
 
 

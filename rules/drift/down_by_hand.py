@@ -95,7 +95,7 @@ def _finding(app: App, resource: Resource, wanted: int | None, change: Change | 
     writer = change.writer if change else None
     by_writer = f" by {writer.manager}" if writer and writer.manager else ""
     when = f", {age_text(app.observed_at - writer.time)} ago" if writer and writer.time else ""
-    git = f"Git asks for {wanted}" if wanted is not None else "Git leaves the number open"
+    git = f"Git asks for {wanted}" if wanted is not None else "Git does not set the number"
     shown = f" while Argo CD shows {resource.health.status}" if resource.health.status else ""
     return Finding(
         message=f"{resource.id} is scaled to 0 though {git}: nothing runs{shown}.",
@@ -121,7 +121,7 @@ def _scale_fix(app: App, resource: Resource, wanted: int | None) -> Fix:
             plays=Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": 1}]),
         )
     return Fix(
-        "Sync it, or write replicas: 0 into Git if it is to rest",
+        "Sync it, or write replicas: 0 into Git if it should stay down",
         "live",
         str(resource.id),
         Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),

@@ -224,7 +224,7 @@ def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], ref
         fixes=(
             live_patch(
                 resource.id,
-                "Take the entry that Git does not have out of the live object",
+                "Remove from the live object the entry that Git does not have",
                 patch,
                 "" if resource.kind in ("Job", "CronJob") else "its pods restart",
             ),

@@ -78,7 +78,7 @@ def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) ->
 def _emptied_map_finding(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
     names = enumerated([repr(key) for key in keys], "key", limit=2)
     return Drift(app, resource, (change,)).finding(
-        f"An ignore rule takes {names} out of {change.pointer} of {resource.id} and leaves an empty map.",
+        f"An ignore rule removes {names} from {change.pointer} of {resource.id} and leaves an empty map.",
         fixes=(_own_key_fix(app, resource, change), _ignore_while_alone_fix(app, resource, change, keys)),
     )
 

@@ -49,11 +49,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield drift.finding(
             f"Argo CD adds {drift.places()} to {drift.resource.id} for its {' and '.join(hooks)} hooks, so Git's list never stays."
             if of_argocd
-            else f"{writer_name(drift.changes[0])} adds {drift.places()} to {drift.resource.id}, and each sync takes it off again.",
+            else f"{writer_name(drift.changes[0])} adds {drift.places()} to {drift.resource.id}, and each sync removes it again.",
             fixes=(
                 drift.write_live(
                     "Write the added finalizers into Git's list",
-                    "take them out again when the hooks go" if of_argocd else "",
+                    "remove them again when the hooks are gone" if of_argocd else "",
                 ),
                 drift.ignore(),
             ),

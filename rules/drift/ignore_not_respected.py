@@ -98,7 +98,7 @@ def _git_field_finding(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[
     if who:
         then = f"every sync overwrites what {who} writes there"
     elif desired != live:
-        then = "every sync writes Git's value over the live one, which is another"
+        then = "every sync overwrites the live value, which differs from Git's"
     else:
         then = "every sync overwrites what others write there"
     return Finding(

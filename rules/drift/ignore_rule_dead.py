@@ -392,7 +392,7 @@ def _as_jq_fix(app: App, entry: IgnoreRule, path: str, as_jq: str, objects: Sequ
 def _take_out_fix(app: App, entry: IgnoreRule, path: str) -> Fix:
     operations = ignore_less(app, [expression_pointer(entry, path)])
     whole = operations and operations[0]["path"] in entry.origin
-    title = "Delete the entry, which holds no other expression" if whole else "Take the expression out of the entry"
+    title = "Delete the entry, which holds no other expression" if whole else "Remove the expression from the entry"
     return Fix(title, "application", application_place(app), Edit("json-patch", operations), safe=True)
 
 
@@ -479,7 +479,7 @@ def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position:
     steps = token.split(".")
     if len(steps) > 1 and get(node, join_pointer(*steps, *tokens[position + 1 :])) is not MISSING:
         right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])
-        return Fault(cause, f"{token!r} is one key; a pointer parts keys with slashes", "jsonPointers", right)
+        return Fault(cause, f"{token!r} is one key; a pointer separates keys with slashes", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
     if not alike and not (position and tokens[position - 1] in _FREE_MAPS):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)

@@ -61,7 +61,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
     differing = tuple(c for alone in singles for c in hidden_by(app, fleet, alone).get(resource.key, ()))
     why = "since" if differing else "only because"
     return Drift(app, resource, changes).finding(
-        f"{resource.id} differs at {pointers_text(changes)} {why} an ignore rule takes it out of {side} alone.",
+        f"{resource.id} differs at {pointers_text(changes)} {why} an ignore rule removes it from {side} only.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"
@@ -122,7 +122,7 @@ def _removal_fix(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, .
     title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule"
     if of_server:
         text = f"{settings_key(entry.group, entry.kind)}: delete {', '.join(guilty)}"
-        return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
+        return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "applies to every application")
     operations = removals(app.raw, _places_of(entry, guilty))
     return application_patch(app, title, operations)
 

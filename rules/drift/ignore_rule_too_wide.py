@@ -102,17 +102,17 @@ def _waiting_commit_finding(
     shown = "the application is OutOfSync until the commit is synced"
     take_out = (
         Fix(
-            "Take the expression out of the entry, or put it under the key of the kind that needs it"
+            "Remove the expression from the entry, or put it under the key of the kind that needs it"
             if "*" in f"{entry.group}{entry.kind}"
-            else "Take the expression out of the entry, or write it in the Applications that need it",
+            else "Remove the expression from the entry, or write it in the Applications that need it",
             "argocd-settings",
             "ConfigMap argocd-cm",
             Edit("text", f"{key}: {path}"),
-            f"{shown}; the entry holds for every application",
+            f"{shown}; the entry applies to every application",
         )
         if key
         else Fix(
-            "Take the expression out of the entry",
+            "Remove the expression from the entry",
             "application",
             application_place(app),
             Edit("text", f"{expression_pointer(entry, path)} of Application {app.ref}: {path}"),
@@ -153,7 +153,7 @@ def _own_manager_findings(
             others = len(entry.managers) > 1 or entry.json_pointers or entry.jq_paths
             found = [(r, c) for r in selected_resources(app, entry) for c in hidden[r.key]]
             removal = Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}])
-            by_hand = f"{place} of Application {app.ref}: take {manager} out, and name in jsonPointers or jqPathExpressions what another writer changes"
+            by_hand = f"{place} of Application {app.ref}: remove {manager}, and name in jsonPointers or jqPathExpressions what another writer changes"
             yield Finding(
                 message=f"{app.name} ignores what {manager!r} writes, which is Argo CD itself: no commit to {owned.id} shows.",
                 at=Location(app.ref, owned.id, place),
@@ -213,7 +213,7 @@ def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Seque
 
 def _removal_caveat(app: App) -> str:
     if app.self_heal:
-        return "self-heal resets what it no longer hides: commit first what shall stay"
+        return "self-heal resets what it no longer hides: first commit what should stay"
     return "what it no longer hides shows up as a difference"
 
 
@@ -242,7 +242,7 @@ def _finding(
         evidence=(f"{entry.origin} of the Application", *(f"{r.id} {change_line(change, r)}" for r, change in found)),
         fixes=(
             Fix(
-                "Name the very field, on the very object",
+                "Name exactly this field, on exactly this object",
                 "application",
                 application_place(app),
                 Edit("text", _narrower_fields(found)),

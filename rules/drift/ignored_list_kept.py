@@ -189,7 +189,7 @@ def _removal_fix(
         "argocd-settings" if of_server else "application",
         "ConfigMap argocd-cm" if of_server else application_place(app),
         Edit("text", "\n".join(lines)),
-        f"{caveat}; argocd-cm holds for every application: look what it hides there" if of_server else caveat,
+        f"{caveat}; argocd-cm applies to every application: check what it hides there" if of_server else caveat,
     )
 
 

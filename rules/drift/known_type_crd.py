@@ -40,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f"{drift.resource.id} stays OutOfSync over {drift.places()}, which differs in spelling alone.",
             fixes=(
                 known_type_fields(drift.resource, (root,), "core/v1/PodSpec"),
-                Drift(app, drift.resource, written).write_live("Write what the operator makes of it")
+                Drift(app, drift.resource, written).write_live("Write it as the operator does")
                 if written == drift.changes
                 else None,
             ),

@@ -166,11 +166,11 @@ def _whole_fix(app: App, resource: Resource) -> Fix:
     """The sync that sends the object whole; an Argo CD without it (before 2.2) needs the edit by hand."""
     sync = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
     return Fix(
-        "Or take the edited item out of the live object",
+        "Or remove the edited item from the live object",
         "live",
         f"{resource.id}",
         Edit("command", f"{sync} --replace"),
-        "sends the object whole; replicas of an autoscaler go back to what Git says",
+        "replaces the whole object; replicas that an autoscaler set go back to the value in Git",
         older=((Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),),
     )
 

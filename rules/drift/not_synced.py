@@ -167,7 +167,7 @@ class _Step:
             title = f"Sync application {self.ahead} once more, so that the set sees a sync of it"
             command, caveat = f"argocd app sync {name}", "Argo CD 2.14.5 and 3.0 need no second sync"
         else:
-            title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
+            title = f"Get application {self.ahead} through step {self.step}: synced, and Healthy"
             command, caveat = f"argocd app get {name} --show-operation", "a sync by hand skips the steps"
         return live_command(f"Application {self.ahead}", title, command, caveat)
 
@@ -181,15 +181,15 @@ class _KeptOff:
 
     @property
     def reason(self) -> str:
-        return f"auto-sync is off, which {self.maker} leaves so though its template has it on"
+        return f"auto-sync is off; {self.maker} leaves it off although its template has it on"
 
     @property
     def fix(self) -> Fix:
         return Fix(
-            "Let the set bring spec.syncPolicy of its template into its Applications again",
+            "Let the set write spec.syncPolicy of its template to its Applications again",
             "application",
             str(self.maker),
-            Edit("text", f"{self.entry}: take spec.syncPolicy out"),
+            Edit("text", f"{self.entry}: remove spec.syncPolicy"),
             caveat="what was switched off by hand, in any Application of the set, is then on again",
         )
 
@@ -312,7 +312,7 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
     if user is not None:
         return manifest_text(
             user.id,
-            f"Bring back into Git what {user.id} reads, or change what it reads",
+            f"Restore in Git what {user.id} reads, or change what it reads",
             "Only then is there nothing left that a sync with prune would break.",
         )
     if _is_queued(app) or (app.operation is not None and app.operation.phase in ("Running", "Terminating")):

@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         empty = tuple(name for name in _LISTS if get(drift.resource.desired, name) == [])
         ignored = tuple(name for name in _LISTS if name in (*lists, *empty))
         yield drift.finding(
-            f"The cluster {done} {drift.places()} of {drift.resource.id}; a sync takes that away, and pods can no longer pull images.",
+            f"The cluster {done} {drift.places()} of {drift.resource.id}; a sync removes that, and pods can no longer pull images.",
             pointer=lists[0],
             fixes=(
                 removal_fix(app, drift.resource, empty, "Leave the empty list out of the manifest") if empty else None,

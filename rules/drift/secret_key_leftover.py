@@ -50,7 +50,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         resource.id,
                         "Write data instead of stringData",
                         "move the entries of stringData to data, base64-encoded",
-                        "does not delete the key that is there already",
+                        "does not delete the existing key",
                     ),
                 ),
             )

@@ -102,7 +102,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
             *(Symptom.change(resource.id, place) for place in places),
             *(consequences(app) if refusal else ()),
         ),
-        fixes=(removal_fix(app, resource, places, "Take these fields out of the manifest"),),
+        fixes=(removal_fix(app, resource, places, "Remove these fields from the manifest"),),
     )
 
 

@@ -106,7 +106,7 @@ def _stays(
     )
 
 
-_REMOVE = "Take out of the live object what Git has dropped"
+_REMOVE = "Remove from the live object what Git has dropped"
 
 
 def _kept_lists(resource: Resource) -> tuple[str, ...]:

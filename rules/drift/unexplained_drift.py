@@ -108,7 +108,7 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
             cause="not-stored",
             confidence="likely",
             fixes=(
-                drift.write_live("Write in Git the form that is stored"),
+                drift.write_live("Write the stored form into Git"),
                 drift.ignore(),
             ),
         )
@@ -127,18 +127,18 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
     elif taken_off:
         writer_note = _writer_since_apply(resource)
         who = f"{writer_note}, which wrote the object since" if writer_note else "a controller"
-        fact = f"lacks {drift.places()} though it was applied: {who}, a webhook or someone takes it off again"
+        fact = f"lacks {drift.places()} though it was applied: {who}, a webhook or someone removes it again"
     elif since:
         fact = (
             f"lacks {drift.places()} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
         )
     elif declared:
-        who = "a webhook or a disabled feature gate takes it out" + ("" if app.self_heal else ", or someone did")
+        who = "a webhook or a disabled feature gate removes it" + ("" if app.self_heal else ", or someone did")
         if resource.group == ARGOCD:
-            who = "someone took it out, such as with Argo CD's UI or CLI"
+            who = "someone removed it, such as with Argo CD's UI or CLI"
         fact = f"lacks {drift.places()} though it was applied: {who}"
     elif dropped:
-        fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone took it out"
+        fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone removed it"
     elif is_left_out(resource, first):
         fact = f"is OutOfSync: Argo CD compares {first.pointer} as absent although the live object holds it"
     else:
@@ -242,7 +242,7 @@ def _one_manager_fix(resource: Resource, manager: str) -> Fix:
         manager,
         Edit(
             "text",
-            f"In the flags or values of {manager} switch off what makes {resource.id} (such as {switch}), or take the object out of what Argo CD deploys.",
+            f"In the flags or values of {manager} switch off what makes {resource.id} (such as {switch}), or remove the object from what Argo CD deploys.",
         ),
     )
 
@@ -269,10 +269,10 @@ def _schema_check_fix(resource: Resource, manager: str, change: Change) -> Fix:
     version = "/".join(filter(None, (resource.group, resource.id.version)))
     return live_command(
         resource.id,
-        f"Ask the schema for the field; if it is there, {manager or 'a webhook or someone'} drops it",
-        f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
+        f"Look the field up in the schema; if it is there, {manager or 'a webhook or someone'} drops it",
+        f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or update the CRD\n"
         + (
-            f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n"
+            f"# else upgrade {manager}, if it is older than the field, or make it leave the object alone\n"
             if manager
             else ""
         ),
@@ -323,9 +323,9 @@ def _deleted_finding(app: App, resource: Resource) -> Finding | None:
         fixes=(
             live_command(
                 f"Application {app.ref}",
-                "Make it again, once it is known who deleted it",
+                "Create it again, once it is known who deleted it",
                 f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}",
-                "" if app.self_heal else "without self-heal nothing makes it again before the next commit",
+                "" if app.self_heal else "without self-heal nothing creates it again before the next commit",
             ),
         ),
     )
@@ -403,7 +403,7 @@ def _namespace_metadata(app: App) -> Iterator[str]:
 def _namespace_fix(app: App) -> Fix:
     name = sh(app.destination_namespace)
     return Fix(
-        "Find the label or annotation that differs, and take it out of managedNamespaceMetadata if it changes by itself",
+        "Find the label or annotation that differs, and remove it from managedNamespaceMetadata if it changes by itself",
         "application",
         application_place(app),
         Edit("command", f"kubectl get namespace {name} -o jsonpath='{{.metadata.labels}}{{.metadata.annotations}}'"),

@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 drift.write_live("Write the values as the cluster keeps them"),
                 server_side_diff_fix(app),
                 Fix(
-                    "Or bring Argo CD to a release whose Kubernetes types know every field of the manifest",
+                    "Or upgrade Argo CD to a release whose Kubernetes types know every field of the manifest",
                     "argocd-settings",
                     "the Argo CD installation",
                     Edit("text", f"This is {fleet.version}; the next minor release has newer types."),

@@ -115,7 +115,7 @@ def _maker_finding(drift: Drift, maker: str) -> Finding:
                 "manifest",
                 source_place(drift.app),
                 Edit("text", _REMOVAL if drift.resource.kind == "Secret" else _removal_text(drift.resource, maker)),
-                "" if owned else "a prune may delete the Secret once: it is made again from the same object",
+                "" if owned else "a prune may delete the Secret once: it is created again from the same object",
                 effects=() if owned else ("deletes",),
             ),
             drift.ignore(),
@@ -174,7 +174,7 @@ def _controller_finding(drift: Drift, fleet: Fleet) -> Finding:
     fixes: tuple[Fix | None, ...] = (
         drift.drop("Leave the counter out of Git") if counted else None,
         ignore,
-        None if moving else drift.write_live("Or write in Git what the controller makes of it"),
+        None if moving else drift.write_live("Or write into Git what the controller sets"),
     )
     if all(_is_rounded_up(change) for change in changes):
         title = "Write in Git the size that the controller rounds it to"

@@ -73,9 +73,9 @@ def _limit_fixes(
             widened = f"Or raise the maximum of {bound.id} to {request}, and write a limit of its own"
             yield manifest_patch(bound.id, widened, steps, "it counts for every pod of the namespace")
             return
-    title = f"Write a {what} limit of its own, of {request} or more"
+    title = f"Set a {what} limit of its own, of {request} or more"
     steps = set_fields(resource.desired, {f"{at}/limits{name}": request})
-    caveat = f"a LimitRange of the namespace writes {limit} where there is none, and may have a maximum"
+    caveat = f"a LimitRange of the namespace sets {limit} where there is none, and may have a maximum"
     yield manifest_patch(resource.id, title, steps, caveat)
 
 
@@ -96,7 +96,7 @@ def _least_request_fixes(resource: Resource, what: str, least: str, request: str
         if countable(dig(container, "resources", "requests", what)) == countable(request)
     }
     if steps := set_fields(resource.desired, small):
-        yield manifest_patch(resource.id, f"Request {least} of {what}, the least that the LimitRange takes", steps)
+        yield manifest_patch(resource.id, f"Request {least} of {what}, the least that the LimitRange allows", steps)
 
 
 def _has_unscheduled_template(resource: Resource) -> bool:
@@ -286,7 +286,7 @@ def _no_disk_fixes(app: App, resource: Resource) -> Iterator[Fix]:
         delete = f"{stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
         caveat = joined(caveat, self_heal_note if before else delete)
     yield Fix(
-        f"Leave {_DISK} out of requests and limits, of which no node offers enough",
+        f"Leave {_DISK} out of requests and limits, since no node offers enough of it",
         "manifest",
         str(resource.id),
         Edit("json-patch", operations),

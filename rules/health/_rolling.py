@@ -124,7 +124,7 @@ def room_fix(resource: Resource, *, perhaps: bool = False) -> Fix | None:
     if perhaps:
         title = "Or let an earlier pod go before its successor starts, if it asks for as much"
         return manifest_patch(resource.id, title, steps, caveat)
-    return manifest_patch(resource.id, "Let an earlier pod go before its successor starts", steps, caveat)
+    return manifest_patch(resource.id, "End an earlier pod before its successor starts", steps, caveat)
 
 
 def keeps_unready_pods(resource: Resource) -> bool:

@@ -52,7 +52,7 @@ def waiting_evidence(app: App, resource: Resource) -> tuple[str, ...]:
     if event:
         lines.append(event)
     elif app.events(resource.id, resource.uid) is None:
-        lines.append("its Events could not be had")
+        lines.append("its Events could not be read")
     if app.is_awaiting(resource.id):
         lines.append("the running operation waits for this object")
     return tuple(lines)

@@ -69,7 +69,7 @@ def _no_cluster_dns_findings(app: App, fleet: Fleet, resource: Resource, nodes: 
     if resource.namespace == "kube-system" or not fleet.derive(has_services, app.cluster, resource.namespace):
         return
     yield Finding(
-        message=f"{resource.id} fails, and its dnsPolicy {policy} asks no DNS of the cluster, so it finds no Service by name.",
+        message=f"{resource.id} fails, and its dnsPolicy {policy} does not use the cluster's DNS, so it finds no Service by name.",
         at=Location(app.ref, resource.id, f"{at}/dnsPolicy"),
         cause="dns",
         severity="warning",
@@ -190,7 +190,7 @@ def _missing_service_finding(
         address.host, meant if address.host == address.service else f"{near.name}.{near.namespace}.svc", 1
     )
     return Finding(
-        message=f"{resource.id} calls {address.host} by {name}, but no Service {address.service} is there ({hint}), so its calls fail.",
+        message=f"{resource.id} calls {address.host} by {name}, but no Service {address.service} exists ({hint}), so its calls fail.",
         at=Location(app.ref, resource.id, pointer),
         cause="missing",
         severity=None if same_namespace else "warning",

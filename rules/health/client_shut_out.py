@@ -228,15 +228,15 @@ def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
 def _title(cause: str, call: _Call) -> str:
     return {
         "ingress": f"Admit the pods of {call.client.kind} {call.client.name}",
-        "egress": f"Let them out to the pods of Service {call.address.service}",
-        "dns": "Let them out to the DNS of the cluster",
+        "egress": f"Allow egress to the pods of Service {call.address.service}",
+        "dns": "Allow egress to the cluster's DNS",
     }[cause]
 
 
 def _rule_yaml(cause: str, call: _Call) -> str:
     if cause == "dns":
         return (
-            "egress:      # next to the rules that are there\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
+            "egress:      # next to the existing rules\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
             "  ports:\n  - {protocol: UDP, port: 53}\n  - {protocol: TCP, port: 53}\n"
         )
     other = call.source if cause == "ingress" else PodsEnd(call.target.labels, call.target.id.namespace)
@@ -250,7 +250,7 @@ def _rule_yaml(cause: str, call: _Call) -> str:
     pairs = ", ".join(f'"{k}": "{v}"' for k, v in labels.items())
     ports = f"  ports:\n  - {{protocol: {call.protocol}, port: {call.port}}}\n" if call.port else ""
     field, peer = ("ingress", "from") if cause == "ingress" else ("egress", "to")
-    return f"{field}:      # next to the rules that are there\n- {peer}:\n  - podSelector:\n      matchLabels: {{{pairs}}}\n{space}{ports}"
+    return f"{field}:      # next to the existing rules\n- {peer}:\n  - podSelector:\n      matchLabels: {{{pairs}}}\n{space}{ports}"
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("ingress", "egress", "dns"))

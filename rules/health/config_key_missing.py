@@ -71,7 +71,7 @@ def _is_filled(holder: Resource) -> bool:
 def _finding(app: App, workload: Resource, read: ReadKey, holder: Resource) -> Finding:
     keys = data_keys(holder.desired)
     return Finding(
-        message=f'{workload.id} reads key "{read.key}" of {read.kind} {read.name}, which Git does not give it: new pods will not start.',
+        message=f'{workload.id} reads key "{read.key}" of {read.kind} {read.name}, which Git does not define: new pods will not start.',
         at=Location(app.ref, workload.id, read.pointer),
         confidence="likely",
         evidence=(f"{holder.id} has {enumerated([f'{key!r}' for key in sorted(keys)], limit=8)}",),

@@ -248,7 +248,7 @@ def _proxy_finding(app: App, resource: Resource, nodes: Sequence[Node], use: _Pr
     proxy_ports = sorted(set(injected_container_ports({})[use.proxy]) | {use.port})
     if use.annotation:
         title = f"Give {use.proxy} another port in annotation {use.annotation}"
-        text = f"leave port {use.port} to the program: take it out of {use.annotation} in the pod template of {resource.id}\n"
+        text = f"leave port {use.port} to the program: remove it from {use.annotation} in the pod template of {resource.id}\n"
     else:
         title = f"Let the program listen on a port that {use.proxy} does not use"
         text = f"{use.proxy} keeps {', '.join(map(str, proxy_ports))}; move the program, its probes and the targetPort of its Service\n"

@@ -68,11 +68,11 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         why = (
             f'"{telling(event)}"'
             if event
-            else f"application {ill.ref}, which brings the class and its controller, is {ill.health.status}"
+            else f"application {ill.ref}, which provides the class and its controller, is {ill.health.status}"
             if ill
             else "no controller of that class writes one"
             if named
-            else "only the controller of a default class takes it"
+            else "only the controller of a default class serves it"
         )
         yield Finding(
             message=f"{ingress.id} {of_class} has no address: {why}.",

@@ -76,7 +76,7 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
                 resource.id,
                 "Or delete the old pods when it suits",
                 f"kubectl {namespace}delete pod -l {sh(selector)}",
-                "all of them go at once",
+                "all of them are deleted at once",
             ),
         ),
     )

@@ -83,7 +83,7 @@ def _overlaps(app: App) -> Iterator[Finding]:
         if workload is None:
             continue
         other = first[workload.id]
-        text = f"take {budget.id} or {other.id} out of Git, or narrow the selector of one of them"
+        text = f"remove {budget.id} or {other.id} from Git, or narrow the selector of one of them"
         yield Finding(
             message=f"{other.id} and {budget.id} both select the pods of {workload.id}, and no pod with two budgets can be evicted.",
             at=Location(app.ref, budget.id, "/spec/selector"),
@@ -183,9 +183,9 @@ def _fixes(budget: Resource, field: str, expected: int, spec: Object) -> Iterato
             ]
         yield manifest_patch(
             budget.id,
-            "Allow one pod to be away",
+            "Allow one pod to be unavailable",
             edit,
-            "a drain then takes the only pod away for a moment" if expected == 1 else "one pod fewer during a drain",
+            "a drain then stops the only pod for a moment" if expected == 1 else "one pod fewer during a drain",
         )
     enough = _enough_pods(spec.get("minAvailable"), expected)
     if enough:

@@ -146,11 +146,11 @@ def _existing(obj: Object | None, pointer: str) -> str:
 
 def _fixes(resource: Resource, bounds: Sequence[Resource], base: str, found: tuple[Refusal, ...]) -> Iterator[Fix]:
     if steps := set_fields(resource.desired, {base + one.pointer: one.wants for one in found}):
-        title = "Write the amounts that the namespace takes"
+        title = "Set amounts that the namespace allows"
         yield manifest_patch(resource.id, title, steps, "a container that needs more may be ended or slowed down then")
     elif lacking := [one for one in found if one.says.startswith("failed quota")]:
         text = "".join(f"{base}{one.pointer}: {one.says.removeprefix('failed quota: ')}\n" for one in lacking)
-        yield manifest_text(resource.id, "Name the amounts that the quota counts", text)
+        yield manifest_text(resource.id, "Set the amounts that the quota counts", text)
     yield _bound_fix([one for one in bounds if one.kind == found[0].by], found[0])
 
 
@@ -160,7 +160,7 @@ def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
         "Or widen the range" if refusal.by == "LimitRange" else "Or add a LimitRange with defaults, or a larger quota"
     )
     edit = Edit("text", f"{names}: {refusal.says}\n")
-    return Fix(widen, "manifest", names, edit, "it counts for every pod of the namespace")
+    return Fix(widen, "manifest", names, edit, "it applies to every pod of the namespace")
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

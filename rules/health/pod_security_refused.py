@@ -130,8 +130,8 @@ def _finding_of_others(app: App, fleet: Fleet, namespace: Resource) -> Iterator[
             fixes=(
                 manifest_text(
                     namespace.id,
-                    "Let the pods fit the level first, or leave it as it is",
-                    f"first let the workloads fit {level}, then raise the level\n",
+                    "Make the pods fit the level first, or leave it as it is",
+                    f"first make the workloads fit {level}, then raise the level\n",
                 ),
             ),
         )
@@ -209,10 +209,10 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, found: tuple[Violation, .
 def _pods_fix(resource: Resource, found: tuple[Violation, ...]) -> Fix:
     base = pod_spec(resource.any)[0]
     if steps := mending(resource.any, base, found):
-        return manifest_patch(resource.id, "Write the fields as the level demands them", steps, _caveat(found))
+        return manifest_patch(resource.id, "Set the fields as the level demands them", steps, _caveat(found))
     fields = "\n".join(f"{each.check}: {base}{each.pointer}" for each in found if each.wants is None)
     where = f"{resource.id}, if its process can do without"
-    return manifest_text(where, "Take out of the pods what the level forbids", f"{fields}\n")
+    return manifest_text(where, "Remove from the pods what the level forbids", f"{fields}\n")
 
 
 def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operation]:
@@ -223,7 +223,7 @@ def mending(obj: Object, base: str, found: tuple[Violation, ...]) -> list[Operat
 def _namespace_fix(app: App, fleet: Fleet, resource: Resource) -> Fix:
     level, namespace = level_for(pod_spec(resource.any)[1]), _namespace(app, resource.namespace)
     title = f"Give namespace {resource.namespace} the level {level}, which admits these pods"
-    caveat = "it counts for every pod of the namespace"
+    caveat = "it applies to every pod of the namespace"
     if namespace is not None and namespace.desired:
         patch = set_field(namespace.desired, join_pointer("metadata", "labels", LEVEL), level)
         return manifest_patch(namespace.id, title, patch, caveat)

@@ -300,7 +300,7 @@ def _evidence(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tr
     yield f"{trouble.node.id}: {trouble.text}"
     asked = trouble.node.uid != resource.uid or has_own_reasons(app, resource, nodes)
     if asked and app.events(trouble.node.id, trouble.node.uid) is None:
-        yield f"Events of {trouble.node.id} could not be had"
+        yield f"Events of {trouble.node.id} could not be read"
     yield from _namespaces_with_secret(app, resource, trouble)
     if app.is_awaiting(resource.id):
         yield "the running operation waits for this object"

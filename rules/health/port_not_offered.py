@@ -158,7 +158,7 @@ def _finding(
     if same:
         fault = f"leads {excerpt(wanted, 63)} with another protocol than {owner} declares ({ports_text(same)})"
     else:
-        fault = f"leads to port {excerpt(wanted, 63)}, which no container of {owner} has ({have})"
+        fault = f"points to port {excerpt(wanted, 63)}, which no container of {owner} has ({have})"
     return Finding(
         message=f"{one.resource.id} {fault}, so connections fail.",
         at=Location(app.ref, one.resource.id, pointer),
@@ -185,7 +185,7 @@ def _fixes(
         path, title = f"{at}/protocol", f"Use the protocol of the container's port: {same[0].protocol}"
     elif (meant := _meant_port(wanted, get(obj, at, {}), offered)) is not None:
         value = meant.name if meant.name and not wanted.isdigit() else meant.number
-        path, title = f"{at}/targetPort", f"Lead to the port that the container has: {meant}"
+        path, title = f"{at}/targetPort", f"Point to the port that the container has: {meant}"
     else:
         yield _manual_fix(service, pointer, offered)
         return
@@ -303,8 +303,8 @@ def _port_fixes(resource: Resource, at: str, field: str, default: str, offered: 
 
 def _manual_fix(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
     """The fix if several ports may be meant, or none exists."""
-    text = f"name one of these ports at {at}, or bring the port: {ports_text(offered) or 'there is none yet'}\n"
-    return manifest_text(resource.id, "Name a port that is there, or bring the one that is named", text)
+    text = f"name one of these ports at {at}, or add the port: {ports_text(offered) or 'there is none yet'}\n"
+    return manifest_text(resource.id, "Name an existing port, or add the one that is named", text)
 
 
 RULE = Rule(

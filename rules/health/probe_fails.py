@@ -235,7 +235,7 @@ def _finding(
         "port": f"asks port {probed}, which no container declares ({have})",
         "name": f"asks port {excerpt(probed, 63)}, a name that no container declares ({have})",
         "protocol": f"speaks {_PROTOCOL_NAMES.get(probe.how, '')} to port {probed}, which answers in another protocol",
-        "path": f"asks a path of port {probed} that is not there",
+        "path": f"asks a path of port {probed} that does not exist",
         "timing": f"gives up after {_seconds_to_kill(probe.spec)} s, before it listens on {probed}",
     }[cause]
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
@@ -290,7 +290,7 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
     if cause in ("port", "name") and len(ports) == 1:
         (number,) = ports
         title, patch = (
-            f"Ask port {number}, which the container declares",
+            f"Probe port {number}, which the container declares",
             [{"op": "replace", "path": probe.pointer, "value": number}],
         )
     elif cause == "protocol" and probe.how == "httpGet":
@@ -300,16 +300,16 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
         )
         port = dig(probe.spec, "httpGet", "port")
         if other is not None:
-            title = "Ask by gRPC, as the container's other probe does"
+            title = "Probe by gRPC, as the container's other probe does"
             patch = [
                 {"op": "remove", "path": f"{probe.at}/httpGet"},
                 {"op": "add", "path": f"{probe.at}/grpc", "value": dict(mapping(other.spec, "grpc"))},
             ]
         else:
             text = f"{probe.kind}:\n  grpc: {{port: {integer(port) or port}}}      # a gRPC server with the health service\n# or, for TLS, httpGet.scheme: HTTPS; or tcpSocket: {{port: {port}}}\n"
-            yield manifest_yaml(where, "Ask in the protocol of the port: gRPC, HTTPS, or a mere TCP connection", text)
+            yield manifest_yaml(where, "Probe in the protocol of the port: gRPC, HTTPS, or a mere TCP connection", text)
     elif cause == "timing":
-        title = "Give the start its time with a startupProbe, and let the liveness probe fail a few times"
+        title = "Give the start more time with a startupProbe, and let the liveness probe fail a few times"
         value = {probe.how: dict(mapping(probe.spec, probe.how)), "periodSeconds": 5, "failureThreshold": 30}
         above = probe.at.rpartition("/")[0]
         patch = [{"op": "add", "path": f"{above}/startupProbe", "value": value}]
@@ -323,7 +323,7 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
             "its pods restart",
         )
     elif cause in ("path", "port", "name"):
-        yield manifest_text(where, "Ask a path and port that the container answers", f"correct {probe.at}\n")
+        yield manifest_text(where, "Probe a path and port that the container answers", f"correct {probe.at}\n")
 
 
 RULE = Rule(

@@ -165,8 +165,8 @@ def _unused_claim_fix(claim: Resource, consumers: list[Resource]) -> Fix:
         )
         return manifest_text(claim.id, title, text)
     first = consumers[0]
-    text = f"let {first.id} run a pod: its replicas, or spec.suspend of a CronJob; else take it out of Git together with {claim.id}"
-    title = f"Let {first.kind} {first.name} run a pod, or take it out of Git with the claim"
+    text = f"let {first.id} run a pod: its replicas, or spec.suspend of a CronJob; otherwise remove it from Git together with {claim.id}"
+    title = f"Let {first.kind} {first.name} run a pod, or remove it from Git with the claim"
     return manifest_text(first.id, title, text)
 
 

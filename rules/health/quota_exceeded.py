@@ -239,7 +239,7 @@ def _finding_of_pods(app: App, resource: Resource, excess: _Excess) -> Finding:
         related=_related(app, excess.quota),
         fixes=(
             _quota_fix(app, excess),
-            manifest_text(resource.id, "Or ask for less" if is_amount else "Or run fewer pods", f"{excess.says}\n"),
+            manifest_text(resource.id, "Or request less" if is_amount else "Or run fewer pods", f"{excess.says}\n"),
         ),
     )
 

@@ -106,7 +106,7 @@ def _finding(app: App, role: Resource, found: list[_Misplaced]) -> Finding:
                     {"op": "add", "path": f"/rules/{number}/apiGroups/-", "value": group}
                     for number, group in dict.fromkeys((one.rule, one.group) for one in found)
                 ],
-                "who has the role may do then what the rule says",
+                "holders of the role may then do what the rule says",
             ),
         ),
     )

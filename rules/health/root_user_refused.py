@@ -4,7 +4,7 @@ What it finds: a container that a sync brings, with `runAsNonRoot: true` and `ru
 
 Why it hurts: the kubelet starts no such container: "container's runAsUser breaks non-root policy". The Deployment is accepted, the sync succeeds, and the pods stay in CreateContainerConfigError.
 
-How to fix: name another user, or leave the user to the image; take `runAsNonRoot` out only where the process needs root.
+How to fix: name another user, or leave the user to the image; remove `runAsNonRoot` only if the process needs root.
 
 Example: `securityContext: {runAsUser: 0}` in the values of a chart whose pods have `runAsNonRoot: true`.
 

@@ -88,7 +88,7 @@ def _no_pod_finding(app: App, resource: Resource, wanted: int) -> Finding:
         fixes=(
             live_command(
                 resource.id,
-                "Read why its controller makes no pod",
+                "Read why its controller creates no pod",
                 f"kubectl describe {kubectl_name(resource.id)}",
                 "then look at the health check of the kind in argocd-cm, which calls it Healthy",
             ),

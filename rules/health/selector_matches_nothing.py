@@ -95,7 +95,7 @@ def _no_similar_finding(app: App, one: Selecting) -> Finding:
         fixes=(
             manifest_text(
                 one.resource.id,
-                f"Bring what it is for, or take {one.resource.kind} {one.resource.name} out",
+                f"Add what it is for, or remove {one.resource.kind} {one.resource.name}",
                 f"no pod template, pod or Service of namespace {one.namespaces[0]} has {labels}\n",
             ),
         ),
@@ -153,7 +153,7 @@ def _evidence(one: Selecting, near: NearMember) -> Iterator[str]:
 
 def _manual_fix(one: Selecting, near: NearMember) -> Fix:
     text = f"let {one.kind.at} and the labels of {near.member.id} agree\n"
-    return manifest_text(one.resource.id, f"Ask for labels that {near.member.id} has", text)
+    return manifest_text(one.resource.id, f"Select labels that {near.member.id} has", text)
 
 
 def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:
@@ -166,14 +166,14 @@ def _fixes(one: Selecting, near: NearMember, at: str) -> Iterator[Fix]:
             operations.append({"op": "remove", "path": place})
     # a new label on the other side would need a new workload: its own selector cannot be changed
     if len(near.differs) < len(one.selector.equal) or all(there for _, _, there in near.differs):
-        yield manifest_patch(one.resource.id, f"Ask for the labels of {near.member.id}", operations, safe=True)
+        yield manifest_patch(one.resource.id, f"Select the labels of {near.member.id}", operations, safe=True)
     elif (
         other := next((k for k, v in sorted(near.member.labels.items()) if v == near.differs[0][1]), None)
     ) is not None:
         key, asked, _ = near.differs[0]
         yield manifest_patch(
             one.resource.id,
-            f"Ask for the label under which {near.member.id} has the value",
+            f"Select the label under which {near.member.id} has the value",
             [
                 {"op": "remove", "path": at + join_pointer(key)},
                 {"op": "add", "path": at + join_pointer(other), "value": asked},

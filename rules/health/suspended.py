@@ -119,7 +119,7 @@ def _stale_condition_finding(app: App, resource: Resource, stale: Object) -> Fin
     name = kubectl_name(resource.id)
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
-        message=f"{resource.id} is shown Suspended though nothing pauses it: its controller has not taken its condition {stale.get('type')} back.",
+        message=f"{resource.id} is shown Suspended though nothing pauses it: its controller has not reset its condition {stale.get('type')}.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition {condition}",),
         fixes=(

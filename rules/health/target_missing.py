@@ -339,9 +339,9 @@ def _finding(
     if near is not None:
         name = near.name if near.kind == key.kind else f"{near.kind} {near.name}"
         is_other = near.namespace != key.namespace and near.kind == key.kind
-        hint = f"; namespace {near.namespace} has one" if is_other else f"; {name} is there"
+        hint = f"; namespace {near.namespace} has one" if is_other else f"; {name} exists"
     return Finding(
-        message=f"{resource.id} names {where}, which is not there{hint}, so {consequence}.",
+        message=f"{resource.id} names {where}, which does not exist{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
         severity="warning" if elsewhere else None,
         confidence="proven" if found.evidence else "possible" if elsewhere else "likely",
@@ -378,8 +378,8 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
             [{"op": "add", "path": at, "value": near.namespace}],
             "its listeners must admit this namespace",
         )
-    text = f"bring {key!s}, or take the reference out of {resource.id}\n"
-    yield manifest_text(resource.id, "Bring what is named, or name nothing", text)
+    text = f"create {key!s}, or remove the reference from {resource.id}\n"
+    yield manifest_text(resource.id, "Create what is missing, or remove the reference", text)
 
 
 def _renaming(named: Reference, near: ResourceKey) -> list[Operation]:

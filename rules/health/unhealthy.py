@@ -314,7 +314,7 @@ def _shut_out(finding: Finding, app: App, resource: Resource, policy: Resource) 
         finding,
         message=f"{resource.id} is {status}, and {policy.id} admits nothing from other namespaces to its pods: an operator there cannot reach them.",
         confidence="possible",
-        evidence=(finding.message, "its pods are well", *finding.evidence),
+        evidence=(finding.message, "its pods are healthy", *finding.evidence),
         related=(Related(app.ref, policy.id, role="cause"), *finding.related),
         fixes=(*advice(__package__, "operator-shut-out", facts), *finding.fixes),
     )
@@ -426,7 +426,7 @@ def _reason(
     candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6] if c != stopped or c not in lines[0]]
     if events is None and resource.uid and has_own_reasons(app, resource, ailing):
-        lines.append("its Events could not be had")
+        lines.append("its Events could not be read")
     message = resource.health.message or str(dig(resource.live, "status", "message") or "")
     newest = next((_event_text(e) for e in events or ()), "")  # for claims, a fault is a Normal Event
     best = next(iter(candidates), message or newest)
@@ -566,7 +566,7 @@ def _application_finding(app: App) -> Finding:
         fixes=(
             live_command(
                 f"Application {app.ref}",
-                "Refresh the application, so that its health is taken again",
+                "Refresh the application, so that its health is computed again",
                 f"argocd app get {sh(app.ref)} --refresh",
             ),
         ),

@@ -217,10 +217,10 @@ def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Ite
             )
         case "read-only-mount":
             text = f"{_faulty_pointer(denial, cause)}: readOnly: false, or an emptyDir for what is written; files of a ConfigMap or Secret stay read-only\n"
-            yield manifest_text(where, "Let the mount be written, or write elsewhere", text, "its pods restart")
+            yield manifest_text(where, "Make the mount writable, or write elsewhere", text, "its pods restart")
         case "owner":
             text = f"securityContext:          # of the pod\n  fsGroup: {user or '<group of the container>'}\n  fsGroupChangePolicy: OnRootMismatch\n"
-            title = "Give the volume to the container's group by fsGroup"
+            title = "Give the volume to the container's group with fsGroup"
             yield manifest_yaml(where, title, text, "its pods restart; NFS and some drivers ignore fsGroup")
         case "not-executable":
             text = "What copies it there keeps its mode and runs as a user that the container shares (cp -p, chmod 0755); a node that mounts the volumes of pods with noexec runs nothing from them.\n"

@@ -133,10 +133,10 @@ def _existing_secret_fix(
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
     caveat = (
-        f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in replaced], limit=None)}. {pods}"
+        f"Create it first: pruning then deletes {enumerated([f'Secret {old}' for old in replaced], limit=None)}. {pods}"
     )
     return Fix(
-        title=f"Make {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
+        title=f"Create {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
@@ -362,7 +362,7 @@ def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix
 
 def _upgrade_text(release: Release, version: str) -> str:
     if release.prefix and not release.assumed:
-        return f"take a version of the chart around it that holds {release.chart} {version}"
+        return f"use a version of its parent chart that contains {release.chart} {version}"
     return f"upgrade chart {release.chart} to {version}"
 
 
@@ -377,7 +377,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     keys = keys or "the data"
     if head.kind == "stamp":
         return Fix(
-            title=f'Take annotation "{head.key}" out of the template, or switch it off',
+            title=f'Remove annotation "{head.key}" from the template, or switch it off',
             target="helm-values",
             where=where,
             edit=Edit(
@@ -410,7 +410,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             f"Look in the templates of {chart} for randAlphaNum, now or uuidv4 in metadata.name; a Job that must run at each sync is a "
             "hook with the delete policy BeforeHookCreation and one name."
         )
-        title = f"Take the random or dated part out of the name of {head.resource.kind} {head.resource.name}"
+        title = f"Remove the random or dated part from the name of {head.resource.kind} {head.resource.name}"
     else:
         text = (
             f"Look in the templates of {chart} for randAlphaNum, uuidv4, now, genCA or genSignedCert behind {head.resource.kind} "

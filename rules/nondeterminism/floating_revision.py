@@ -66,7 +66,7 @@ def _follows_a_branch(source: Object) -> bool:
 def _two_revisions_finding(app: App, index: int, revision: str, values: Object) -> Finding:
     branch = str(values.get("targetRevision") or "HEAD")
     return Finding(
-        message=f"Application {app.ref} renders {app.sources[index].get('path')} at {revision} with values of {branch} of the same repository, which another version may need.",
+        message=f"Application {app.ref} renders {app.sources[index].get('path')} at {revision} with values of {branch} of the same repository, which may fit only another version.",
         at=Location(app.ref, None, f"/spec/sources/{index}/targetRevision"),
         severity="info",
         confidence="possible",

@@ -78,6 +78,6 @@ def _of_clusters(lacking: Given, path: Sequence[str]) -> Lack:
     )
     return Lack(
         f"cluster{'s' if several else ''} {names} lack{'' if several else 's'} {what}",
-        f"Give {names} {what}, or leave {'them' if several else 'it'} out by the generator's selector",
+        f"Give {names} {what}, or leave {'them' if several else 'it'} out with the generator's selector",
         f"{place}; a selector reads labels of such Secrets, and leaves out a local cluster without one",
     )

@@ -115,7 +115,7 @@ def _former_source_fix(shared: Shared, party: Party) -> Fix:
     """The fix for a source that was overwritten by that of another Application."""
     patch = [{"op": "add", "path": "/spec/source", "value": dict(party.former["source"])}]
     return Fix(
-        f"Give {shared.name(party)} its former source back",
+        f"Give {shared.name(party)} its former source again",
         "application",
         party.place,
         Edit("json-patch", patch),
@@ -146,7 +146,9 @@ def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
         return None
     sets = sorted({p.place for p in leavers if not p.place.startswith("Application ")})
     own = [p for p in leavers if p.place.startswith("Application ")]
-    parent = "# a parent Application: first take metadata.finalizers out of the child's manifest, then the manifest out of Git"
+    parent = (
+        "# a parent Application: first remove metadata.finalizers from the child's manifest, then the manifest from Git"
+    )
     steps = (
         *(f"# {place}: preserveResourcesOnDeletion: true in syncPolicy, then drop the element" for place in sets),
         *([parent] if own else ()),
@@ -158,7 +160,7 @@ def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
         "application",
         enumerated([f"Application {p.app}" for p in leavers], "place"),
         Edit("command", "\n".join(steps) + "\n"),
-        caveat=joined(*_loss_warnings(shared, None), "not where both are to run: give them names of their own then"),
+        caveat=joined(*_loss_warnings(shared, None), "not if both should run: then give them names of their own"),
     )
 
 
@@ -247,7 +249,7 @@ def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Part
         " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
     )
     if any(SYNC_OPTIONS in annotations_of(p.content) for p in shared.parties):
-        off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5")
+        off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which otherwise undoes steps 1 and 5")
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
     apps = [p.app for p in leavers]
@@ -274,7 +276,7 @@ def _owner_manifest(shared: Shared) -> str:
     contents = {p.app: p.content for p in shared.parties if p.content is not None}
     base: Any = contents.get(shared.owner) if shared.owner in contents else next(iter(contents.values()), None)
     if base is None or shared.secret or len(json.dumps(base)) > _LONG:
-        return f"# (take {shared.id} as it is in Git)\n"
+        return f"# (use {shared.id} as it is in Git)\n"
     made = json.loads(json.dumps(base))
     metadata = made.setdefault("metadata", {})
     metadata.setdefault("annotations", {})["argocd.argoproj.io/sync-wave"] = "0"
@@ -356,7 +358,7 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
                 f"the Helm source of {party.place or f'Application {party.app}'}",
                 Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
                 caveat=joined(
-                    "the whole release is made again under the new name, and data of StatefulSets does not follow",
+                    "the whole release is created again under the new name, and data of StatefulSets does not follow",
                     first,
                 ),
                 effects=("restarts", "deletes"),
@@ -400,7 +402,7 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
         )
 
 
-_UNKNOWN_USERS = "what refers to it by name is not known to the end: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
+_UNKNOWN_USERS = "what refers to it by name is not known completely: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
 
 
 def _values_place(party: Party) -> str:
@@ -463,9 +465,9 @@ def _create_namespace_fix(shared: Shared, keeper: Party) -> Fix:
     steps = (
         "# 1. Guard the namespace, or pruning deletes it with all in it:",
         f"#    $ {handover.guard(shared.id)}",
-        f"# 2. Take the Namespace manifest out of {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
+        f"# 2. Remove the Namespace manifest from {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
         body.rstrip(),
-        "# 3. Sync them, then take off the tracking data that is left, so that the namespace is no one's to prune:",
+        "# 3. Sync them, then remove the remaining tracking data, so that no Application prunes the namespace:",
         f"#    $ {handover.untrack(shared.id, tracked_by)}",
         f"#    $ {handover.unguard(shared.id)}",
     )

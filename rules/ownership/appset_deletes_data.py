@@ -68,9 +68,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         fixes=(
             manifest_yaml(
                 f"the manifest of ApplicationSet {name}",
-                "Let the set leave what its Applications deployed",
+                "Let the set keep what its Applications deployed",
                 "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n",
-                "an Application that is meant to go then leaves its objects as well",
+                "an Application that should be deleted then leaves its objects as well",
             ),
             manifest_yaml(
                 f"the manifest of {data[0].id}",

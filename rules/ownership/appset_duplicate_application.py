@@ -70,7 +70,7 @@ def _by_name(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[str, tuple[str, ...
 def _namesakes(app: App, name: str, namespaces: tuple[str, ...]) -> Finding:
     ids = [ResourceId("argoproj.io", "ApplicationSet", n, name, "v1alpha1", IN_CLUSTER) for n in namespaces]
     return Finding(
-        message=f"{ids[0]} and {ids[1]} have one name: before Argo CD 2.10 each deletes the Applications of the other.",
+        message=f"{ids[0]} and {ids[1]} have the same name: before Argo CD 2.10 each deletes the Applications of the other.",
         at=Location(app.ref, ids[0]),
         evidence=("the controller lists a set's Applications by the name of their owner, in all namespaces",),
         related=tuple(Related(app.ref, id_, role="claimant") for id_ in ids[1:]),

@@ -118,7 +118,7 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
             where, "Point the Service at a host name", service, "needs an outside service with a DNS name"
         )
     yield Fix(
-        "Take the object out of the manifests",
+        "Remove the object from the manifests",
         "manifest",
         where,
         Edit(
@@ -129,7 +129,7 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
         safe=True,
     )
     yield Fix(
-        f"Take {resource.kind} out of resource.exclusions",
+        f"Remove {resource.kind} from resource.exclusions",
         "argocd-settings",
         "ConfigMap argocd-cm, key resource.exclusions",
         Edit(

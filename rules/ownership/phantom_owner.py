@@ -86,9 +86,9 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
 def _explanation(tracking: Tracking | None, is_made: bool, refused: bool) -> str:
     """What completes `Argo CD warns that ... owns ... too, ...`."""
     if refused:
-        return "which cannot be, yet FailOnSharedResource refuses every sync"
+        return "which is impossible, yet FailOnSharedResource refuses every sync"
     if tracking is None or tracking.own:
-        return "which cannot be, so nothing clashes"
+        return "which is impossible, so nothing clashes"
     named = f"{tracking.kind} {tracking.namespace}/{tracking.name}"
     return (
         f"since {named} of that application makes it"
@@ -223,7 +223,7 @@ def _untrack_fix(fleet: Fleet, resource: Resource) -> Fix:
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
     return live_command(
         resource.id,
-        "Take the stray tracking data off the live object, then sync",
+        "Remove the stray tracking data from the live object, then sync",
         f"{untrack(resource.id, key)}\n",
         "lasts only when the other writer is gone",
     )

@@ -52,7 +52,7 @@ def _loss(resource: Resource) -> str:
 
 def _manifest_fix(resource: Resource) -> Fix:
     text = f"restore the manifest of {resource.id}, with the annotation argocd.argoproj.io/sync-options: Prune=false\n"
-    return Fix("Put it back into Git", "manifest", f"the source that held {resource.id}", Edit("text", text), safe=True)
+    return Fix("Restore it in Git", "manifest", f"the source that held {resource.id}", Edit("text", text), safe=True)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, rank=Rank.CAUSE)

@@ -88,7 +88,7 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
                 f"Application {app.ref}",
                 Edit(
                     "text",
-                    "The name of an Application cannot change: make it again under another one, and delete the old one without its objects (argocd app delete --cascade=false).",
+                    "The name of an Application cannot change: create it again under another one, and delete the old one without its objects (argocd app delete --cascade=false).",
                 ),
                 caveat="until then sync neither of them with prune",
             ),
@@ -144,7 +144,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
     if needed:
         yield manifest_text(
             f"Application {app.ref}",
-            f"Bring {enumerated(needed)} back into Git, or stop naming {'it' if len(needed) == 1 else 'them'}",
+            f"Restore {enumerated(needed)} in Git, or stop naming {'it' if len(needed) == 1 else 'them'}",
             "Only then is there nothing left that a sync with prune would break.",
         )
         return
@@ -164,7 +164,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
     confirm = [_SOON, f"argocd app confirm-deletion {sh(app.ref)}"] if waits else []
     yield live_command(
         f"Application {app.ref}",
-        ("Take Prune=false off and sync" if free else "Sync")
+        ("Remove Prune=false and sync" if free else "Sync")
         + f" once with prune{', and confirm it' if confirm else ''}",
         "\n".join((*free, sync, *confirm)) + "\n",
         caveat,

@@ -267,13 +267,13 @@ def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
     if is_secret(resource):
         yield manifest_text(
             "the values or manifests that name it",
-            "Name another Secret, made beforehand",
-            f"make a Secret under a new name with the keys of {resource.name}, then name that one\n",
+            "Use another Secret, created beforehand",
+            f"create a Secret under a new name with the keys of {resource.name}, then name that one\n",
             "the pods restart once",
         )
     elif not app.leaving:
         yield Fix(
-            "Put it back until nothing names it",
+            "Restore it in Git until nothing names it",
             "manifest",
             f"the source that held {resource.id}",
             Edit("text", f"restore the manifest of {resource.id}; drop it after its users\n"),

@@ -120,7 +120,7 @@ def _namespace_list_fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
         for name, namespaces in _text_lists(inline_values(mapping(source, "helm"))):
             if resource.namespace in namespaces and _ADDED.search(name) and not _LEFT_OUT.search(name):
                 yield Fix(
-                    f"Take {quote(resource.namespace)} out of {name}: it is where the chart itself is installed",
+                    f"Remove {quote(resource.namespace)} from {name}: it is where the chart itself is installed",
                     "helm-values",
                     f"the values of Application {app.ref}",
                     Edit("text", f"{name}: {json.dumps([n for n in namespaces if n != resource.namespace])}\n"),

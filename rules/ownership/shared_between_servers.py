@@ -196,7 +196,7 @@ def _message(cause: str, contest: Mapping[str, Json]) -> str:
         enumerated([_party_text(p) for p in contest[side]], "Application", limit=1) for side in ("pruners", "claimants")
     )
     if cause == "same-tracking":
-        return f"{what} {are} deployed by {first}, but {who} takes {them} for its own and {pruned_by} {them}."
+        return f"{what} {are} deployed by {first}, but {who} treats {them} as its own and {pruned_by} {them}."
     return f"{what} {are} deployed by {first}, but {who} still owns {them} and {pruned_by} {them}."
 
 

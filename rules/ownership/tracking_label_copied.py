@@ -154,7 +154,7 @@ def _exclude_fix(app: App, resource: Resource) -> Fix:
     return argocd_cm(
         f"Exclude {resource.kind}, which no one writes by hand, from what Argo CD reads",
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  resource.exclusions: |\n{entry}",
-        "add it to the list that is there",
+        "add it to the existing list",
     )
 
 
@@ -164,7 +164,7 @@ def _keep_fix(resource: Resource) -> Fix:
         "live",
         str(resource.id),
         Edit("command", f"{keeping(resource.id)}\n"),
-        caveat="lasts until the object is made again",
+        caveat="lasts until the object is created again",
         safe=True,
     )
 

@@ -23,7 +23,7 @@ _ROLE = regex(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
 _OF_NODE = regex(r"arn:[\w-]+:sts::\w+:assumed-role/[^/]+/i-[0-9a-f]{8,17}")
 _NO_KEY = regex(r'cannot find secret data for key:? "([^"]{1,253})"')
 _NAME = regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_BY_ITSELF = "by itself the operator looks again within 7 min, before v0.14 within 17 min"
+_BY_ITSELF = "by itself the operator retries within 7 min, before v0.14 within 17 min"
 
 
 def facts(
@@ -108,7 +108,7 @@ def _authority(store: stores.Store) -> dict[str, str]:
     elif dig(settings, "caBundle"):
         trusts = "It trusts what caBundle holds"
     else:
-        trusts = f"It trusts the public CAs alone: {place} names no other"
+        trusts = f"It trusts only the public CAs: {place} names no other"
     return {"ca_place": place, "trusts": f"{excerpt(trusts, 600)}."}
 
 

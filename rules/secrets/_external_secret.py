@@ -337,7 +337,7 @@ def force_sync(kind: str, namespace: str, name: str) -> str:
     return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
 
 
-SKIPPED = "then force a sync of its ExternalSecrets: they were skipped, and the operator looks at none again by itself"
+SKIPPED = "then force a sync of its ExternalSecrets: they were skipped, and the operator does not retry them by itself"
 """The step after a change of a store's class: a skipped ExternalSecret is not queued again (externalsecret_controller.go)."""
 
 

@@ -110,7 +110,7 @@ def _webhook_fixes(app: App, fleet: Fleet, why: str) -> Iterator[Fix]:
         )
         return
     yield Fix(
-        "Bring back the Service of the webhook: sync or install External Secrets as a whole",
+        "Restore the Service of the webhook: sync or install External Secrets as a whole",
         "operator",
         "application of External Secrets",
         Edit("command", f"{reach}\nkubectl get services -A -l app.kubernetes.io/name=external-secrets-webhook"),

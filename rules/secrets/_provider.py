@@ -199,7 +199,7 @@ def namespaces_fix(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
     if not operations:
         return None
     return Fix(
-        f'Say the namespace of each Secret and ServiceAccount that {store.ref.kind} "{store.ref.name}" names',
+        f'Give the namespace of each Secret and ServiceAccount that {store.ref.kind} "{store.ref.name}" names',
         "manifest",
         f"{store.ref.kind} {store.ref.name}",
         Edit("json-patch", operations),

@@ -219,7 +219,7 @@ def _site_hints(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]
         cut = url != bare and version.at_least("v0.10.3") is False
         below_host = bare.partition("://")[2].partition("/")[2]
         if not host or below_host or host.startswith(f"{name}."):
-            to, fault = bare, "ends with a slash, which this operator does not take off" if cut else ""
+            to, fault = bare, "ends with a slash, which this operator does not remove" if cut else ""
         else:
             to = f"https://{name}.bitwarden.com" if host == "vault.bitwarden.com" else f"{bare}/{name}"
             fault = "is the address of the web site, not of the API"

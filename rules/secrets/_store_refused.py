@@ -50,8 +50,8 @@ def refusal_topic(store: stores.Store, why: str) -> str:
 def topic_meaning(which: str, text: str) -> str:
     """The meaning of an entry of advice.yaml for the sentence of a finding."""
     return {
-        "credential-namespace": "a ClusterSecretStore needs the namespace of all that it names",
-        "credential-own-namespace": "a SecretStore may not give the namespace of what it names",
+        "credential-namespace": "a ClusterSecretStore must give a namespace in each reference",
+        "credential-own-namespace": "a SecretStore may not give a namespace in its references",
     }.get(which, f'"{text}"')
 
 
@@ -82,7 +82,7 @@ def no_namespaces_fix(store: stores.Store) -> Fix | None:
         "manifest",
         f"{store.ref.kind} {store.ref.name}",
         Edit("json-patch", [{"op": "remove", "path": pointer} for pointer, _ in found]),
-        f"what lies in namespace {enumerated(elsewhere)} must be in {store.namespace} then, or the store a ClusterSecretStore"
+        f"what is in namespace {enumerated(elsewhere)} must then move to {store.namespace}, or the store must become a ClusterSecretStore"
         if elsewhere
         else "",
         resource=store.resource.id,

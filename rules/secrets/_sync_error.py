@@ -99,7 +99,7 @@ def _of_its_provider(app: App, fleet: Fleet, resource: Resource, text: str, stag
     answered = classify(text, stage, provider=provider) if provider else found
     if answered == found or may_have_said(store, text):
         return answered
-    says = f'its last error is not of the provider that {store.ref.kind} "{store.ref.name}" asks now'
+    says = f'its last error does not come from the provider that {store.ref.kind} "{store.ref.name}" uses now'
     return replace(found, cause="unknown", says=says, topic="unknown-moved", certain=False)
 
 

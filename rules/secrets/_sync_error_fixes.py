@@ -44,7 +44,7 @@ def fixes(
     changed = bool(pointer) and any(c.desired is not MISSING and below(c.pointer, pointer) for c in resource.changes)
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
-        yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
+        yield Fix("Sync the application: Git already has something else here", "live", str(app.ref), edit)
     yield from (fix for hint in hints for fix in hint.fixes)
     if foreign_vault(failing_store(app, fleet, resource, found), found.text) is not None:
         yield _sync_now_fix(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
@@ -83,7 +83,7 @@ def exact_edits(
     match found.cause:
         case "store-kind-omitted":
             yield field_fix(
-                resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+                resource, "Set the store's kind to ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
             )
         case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
             yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
@@ -110,7 +110,7 @@ def exact_edits(
             yield _admit_namespace_fix(resource, name, stores.find(app, fleet, ref, resource.namespace), app)
         case "decode" if remote_pointer(resource, found) and found.advice != "decode-unset":
             path = f"{remote_pointer(resource, found)}/decodingStrategy"
-            yield field_fix(resource, "Take the value as it is", path, "None")
+            yield field_fix(resource, "Use the value as it is", path, "None")
             yield field_fix(resource, "Decode only what is valid base64", path, "Auto")
         case "not-found" | "property-missing":
             yield from _value_fixes(resource, found)
@@ -164,9 +164,7 @@ def _admit_namespace_fix(resource: Resource, name: str, store: stores.Store, app
     in_git = store.resource.desired if store.resource else None
     conditions = items(in_git, "spec", "conditions")
     at = next((n for n, each in enumerate(conditions) if isinstance(dig(each, "namespaces"), list)), None)
-    edit = Edit(
-        "yaml", f"spec:\n  conditions:   # next to those that are there\n  - namespaces: [{resource.namespace}]"
-    )
+    edit = Edit("yaml", f"spec:\n  conditions:   # next to the existing ones\n  - namespaces: [{resource.namespace}]")
     if at is not None:
         path = f"/spec/conditions/{at}/namespaces/-"
         edit = Edit("json-patch", [{"op": "add", "path": path, "value": resource.namespace}])
@@ -240,8 +238,8 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         spaces = enumerated(elsewhere)
         yield manifest_text(
             f"{kind} {elsewhere[0]}/{name}",
-            f'Make the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
-            f"It is in namespace {spaces}: a SecretStore serves its own namespace alone. A ClusterSecretStore (with spec.conditions, so that"
+            f'Create the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
+            f"It is in namespace {spaces}: a SecretStore serves only its own namespace. A ClusterSecretStore (with spec.conditions, so that"
             f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
         )
     else:

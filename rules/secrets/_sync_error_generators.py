@@ -89,9 +89,9 @@ def _similar_generator_fixes(app: App, resource: Resource, kind: str, wanted: st
         and get_close_matches(wanted, [existing[0].name], cutoff=0.8)
     ):
         name = existing[0].name
-        caveat = f"it draws another value for each ExternalSecret, of the length and signs that {name} states"
+        caveat = f"it generates another value for each ExternalSecret, with the length and characters that {name} sets"
         yield field_fix(
-            resource, f'Draw the value from {kind} "{name}", which is there', f"{pointer}/name", name, caveat
+            resource, f'Generate the value with {kind} "{name}", which exists', f"{pointer}/name", name, caveat
         )
 
 
@@ -110,9 +110,9 @@ def _credential_fix(resource: Resource, inner: Diagnosis, generator: str) -> Fix
     kind = "ServiceAccount" if detail.get("account") else "Secret"
     name = detail.get("account") or detail.get("secret") or ""
     if inner.topic == "credential-own-namespace":
-        title = f"Take `namespace` out of the references of {generator}, and keep what they name in namespace {space}"
+        title = f"Remove `namespace` from the references of {generator}, and keep what they name in namespace {space}"
     elif name:
-        title = f'Create {kind} "{name}" in namespace {space}: {generator} reads it there alone'
+        title = f'Create {kind} "{name}" in namespace {space}: {generator} reads it only there'
     else:
         title = f"Correct what {generator} authenticates with in namespace {space}"
     lines = (

@@ -75,7 +75,7 @@ def _merge_fixes(resource: Resource, owner: str) -> Iterator[Fix]:
     )
     yield manifest_yaml(
         where,
-        "Let the first ExternalSecret make the Secret without owning it",
+        "Let the first ExternalSecret create the Secret without owning it",
         "spec:\n  target:\n    creationPolicy: Orphan",
         "the Secret then stays when that ExternalSecret is deleted",
     )

@@ -6,7 +6,7 @@ namespace writes already. `cause` is `certificates`; it is `hosts` where two Ing
 Why it hurts: cert-manager writes a Secret for one Certificate alone. The other one is never issued, or, before cert-manager 1.13, both write it again and again. Of two
 Ingresses with one `secretName`, cert-manager reads the hosts of the first, so those of the second have no certificate.
 
-How to fix: give each its own Secret. Where a Certificate is written by hand, take the annotation out of the Ingress.
+How to fix: give each its own Secret. Where a Certificate is written by hand, remove the annotation from the Ingress.
 
 Example: Certificate `shop` with `secretName: shop-tls`, and an Ingress with `cert-manager.io/cluster-issuer` and the same `secretName`.
 
@@ -135,9 +135,7 @@ def _finding(app: App, resource: Resource, claim: _Claim, owner: AppRef, other: 
             f"{resource.id} asks for Secret {secret} of {other.id}{of}, whose certificate does not have {missing}."
         )
     else:
-        message = (
-            f"{resource.id} and {other.id}{of} both ask for Secret {secret}, and cert-manager writes it for one alone."
-        )
+        message = f"{resource.id} and {other.id}{of} both ask for Secret {secret}, and cert-manager writes it for only one of them."
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, claim.pointer),
@@ -154,8 +152,8 @@ def _finding(app: App, resource: Resource, claim: _Claim, owner: AppRef, other: 
 
 def _fixes(app: App, resource: Resource, claim: _Claim, other: Resource) -> Iterator[Fix]:
     if "Certificate" in (resource.kind, other.kind) and resource.kind != other.kind:
-        text = "take the annotation of the issuer out of the Ingress or Gateway, or the Certificate out of Git\n"
-        yield manifest_text(resource.id, "Let one of the two make the certificate", text)
+        text = "remove the annotation of the issuer from the Ingress or Gateway, or the Certificate from Git\n"
+        yield manifest_text(resource.id, "Let only one of the two request the certificate", text)
     elif claim.pointer.endswith("/secretName"):
         taken = {c.secret for r, _ in app.of_kinds(_KINDS) for c in _claims(r.desired)}
         name = next(
@@ -163,7 +161,7 @@ def _fixes(app: App, resource: Resource, claim: _Claim, other: Resource) -> Iter
         )
         step = {"op": "replace", "path": claim.pointer, "value": name}
         caveat = "what reads the certificate has to name the new Secret" if resource.kind == "Certificate" else ""
-        yield manifest_patch(resource.id, f"Ask for Secret {name}", [step], caveat)
+        yield manifest_patch(resource.id, f"Use Secret {name}", [step], caveat)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

@@ -143,7 +143,7 @@ def _foreign_owners(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) 
 
 def _foreign_owner_lines(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> Iterator[str]:
     for namespace, (owner, _) in foreign.items():
-        yield f"ExternalSecret {namespace}/{name} is of application {owner}"
+        yield f"ExternalSecret {namespace}/{name} belongs to application {owner}"
 
 
 def _message(resource: Resource) -> str:

@@ -138,7 +138,7 @@ def _server_side_fix(app: App) -> Fix:
         "application",
         application_place(app),
         Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")),
-        "one dry-run request an object and comparison",
+        "one dry-run request per object and comparison",
         safe=True,
     )
 

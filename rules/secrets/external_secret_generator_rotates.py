@@ -70,7 +70,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             every = f"every {es.spec_of(manifest).get('refreshInterval') or '1h'} and " if timed else ""
             when = "at each refresh" if timed else "at each label change"
             yield Finding(
-                message=f'{found.resource.id} draws a new value from {kind} "{name}" {when}, so whatever knows the old one breaks.',
+                message=f'{found.resource.id} generates a new value with {kind} "{name}" {when}, so whatever uses the old one breaks.',
                 at=Location(app.ref, found.resource.id, found.pointer(place)),
                 evidence=(f"it draws {every}at each change of its labels and annotations",),
                 fixes=(_generate_once_fix(found, old=old),),

@@ -149,7 +149,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
                     writer.id,
                     f'Or let {writer.id} write it as "{key}"',
                     [{"op": "replace", "path": place, "value": key}],
-                    "the one who reads the present name no longer finds it",
+                    "what reads the present name no longer finds it",
                 )
             ]
             if place and not templated and owner == app.ref

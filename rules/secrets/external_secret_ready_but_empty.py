@@ -114,7 +114,7 @@ def _merge_target_finding(app: App, resource: Resource) -> Finding:
         Fix("Let the ExternalSecret create its Secret", "manifest", str(resource.id), edit),
         manifest_text(
             f"Secret {resource.namespace}/{secret}",
-            f'Create the Secret "{secret}" that it is to merge into',
+            f'Create the Secret "{secret}" that it should merge into',
             "in an earlier sync wave; Argo CD must not own the merged keys",
         ),
     )

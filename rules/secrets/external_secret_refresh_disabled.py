@@ -61,7 +61,7 @@ def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
     is_v1 = found.manifest.get("apiVersion") == f"{es.GROUP}/v1"
     if is_v1 or version_of(app, fleet).at_least(_POLICY) is not None:
         yield Fix(
-            "Say that it changes with the manifest only, and let force-sync work",
+            "Refresh it when its manifest changes, and let force-sync work",
             "manifest",
             where,
             Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange")),

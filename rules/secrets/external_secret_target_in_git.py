@@ -326,7 +326,7 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource, *, i
                 ),
                 ""
                 if taken
-                else "Argo CD prunes it first if the operator has not adopted it: it is made again at the next refresh",
+                else "Argo CD prunes it first if the operator has not adopted it: it is created again at the next refresh",
                 effects=() if taken else ("deletes",),
                 plays=GONE if taken else None,
             ),

@@ -3,7 +3,7 @@
 What it finds: an ExternalSecret, Certificate or the like that will write its Secret under another name, while a manifest of the application still names
 the old one.
 
-Why it hurts: External Secrets deletes the Secret of the old name, so no new pod starts. cert-manager leaves the old one and renews it no more, so it expires.
+Why it hurts: External Secrets deletes the Secret of the old name, so no new pod starts. cert-manager leaves the old one and no longer renews it, so it expires.
 
 How to fix: name the new Secret in the same change, or keep the old name.
 
@@ -55,7 +55,7 @@ def _finding(app: App, maker: Resource, old: str, new: str, found: Sequence[User
     policy = dig(maker.desired, "spec", "target", "creationPolicy")
     is_deleted = (maker.group, maker.kind) == _DELETED and policy in (None, "", "Owner")
     names = list(dict.fromkeys(str(user.id) for user in found))
-    fate = "which External Secrets deletes" if is_deleted else "which is written no more"
+    fate = "which External Secrets deletes" if is_deleted else "which is no longer written"
     verb = "names" if len(names) == 1 else "name"
     return Finding(
         message=f"{maker.id} will write Secret {new}, and {enumerated(names, limit=1)} still {verb} {old}, {fate}.",

@@ -2,7 +2,7 @@
 
 What it finds: a ClusterSecretStore whose `conditions` a sync changes, so that it no longer admits a namespace in which an ExternalSecret or PushSecret names it.
 
-Why it hurts: External Secrets refuses them at the next refresh ("using cluster store is not allowed from namespace"). The Secrets stay as they are, and are refreshed no more.
+Why it hurts: External Secrets refuses them at the next refresh ("using cluster store is not allowed from namespace"). The Secrets stay as they are, and are no longer refreshed.
 
 How to fix: admit the namespace, or give it a store of its own first.
 

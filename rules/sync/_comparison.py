@@ -31,7 +31,7 @@ from ._sources import pointer_of_source, source_in, usual_revision
 from ._webhooks import webhook_service
 
 _ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
-_UNPROMOTED = "its path is not in the branch that it syncs before that of hydrateTo is merged there"
+_UNPROMOTED = "its path is missing from the branch that it syncs until the hydrateTo branch is merged there"
 _SOURCE_POINTERS = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
 """Stages after rendering: the repo-server caches none of their errors."""
@@ -54,7 +54,7 @@ class Meaning:
     whole: bool = False
 
 
-_UNKNOWN = Meaning("unknown", "unknown", "its reason is in no catalogue", {})
+_UNKNOWN = Meaning("unknown", "unknown", "argolint does not know the reason", {})
 
 
 def classify(message: str, *, hydrated: bool = False) -> Meaning:

@@ -88,7 +88,7 @@ def _patch_fix(app: App, resource: Resource, operations: list[Json]) -> Fix | No
     places = sorted((str(step["path"]) for step in operations), key=split_pointer)
     return live_patch(
         resource.id,
-        f"Patch {excerpt(enumerated(places, 'field'), 160)} of the live object to what Git says",
+        f"Patch {excerpt(enumerated(places, 'field'), 160)} of the live object to Git's value",
         operations,
         "a part of it alone is refused, or filled in again" if len(operations) > 1 else "",
         then=f"argocd app sync {sh(app.ref)}",

@@ -39,7 +39,7 @@ def hook_warnings(app: App, resource: Resource) -> Iterator[str]:
     """Warnings after the object has become a hook: hooks do not count as objects of the application, so its live object is extra, and automated
     sync with prune refuses to delete the last one (controller/appcontroller.go, autoSync)."""
     if resource.live is not None:
-        yield f"what is live now is extra then: `argocd app sync {sh(app.ref)} --prune` once"
+        yield f"what is live now is then extraneous: run `argocd app sync {sh(app.ref)} --prune` once"
     others = (r for r in app.resources if not (r.hook or r.extra or r.key == resource.key))
     if app.automated and app.prune and not any(others):
         yield (

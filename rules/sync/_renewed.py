@@ -34,7 +34,7 @@ def renewal_fixes(app: App, fleet: Fleet, owner: ResourceId, made: Node) -> Iter
         )
     yield live_command(
         owner,
-        f"End this deletion: take {FOREGROUND} off {owner.kind} {owner.name}",
+        f"End this deletion: remove {FOREGROUND} from {owner.kind} {owner.name}",
         finalizer_removal(owner),
         f"the garbage collector then deletes {made.id.kind} {made.id.name} in the background",
     )

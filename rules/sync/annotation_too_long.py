@@ -94,9 +94,9 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
     if by_server := sync_option(app, _SERVER_SIDE):
         yield application_patch(
             app,
-            "Apply on the server's side",
+            "Apply server-side",
             by_server,
-            "then sync by hand: Argo CD does not try the failed revision again by itself",
+            "then sync by hand: Argo CD does not retry the failed revision by itself",
         )
     elif first is not None:
         yield from _other_release_fixes(first) if _has_short_annotations(first) else _leftover_fixes(app, first)
@@ -118,7 +118,7 @@ def _has_short_annotations(first: Resource) -> bool:
 
 def _other_release_fixes(first: Resource) -> Iterator[Fix]:
     yield Fix(
-        "Take another release of Argo CD: this one applies, or tries so in a dry run, on the client's side although ServerSideApply is set",
+        "Use another Argo CD release: this one ignores ServerSideApply, at least in dry runs",
         "argocd-settings",
         "Argo CD",
         Edit("command", "argocd version"),
@@ -128,7 +128,7 @@ def _other_release_fixes(first: Resource) -> Iterator[Fix]:
         first.id,
         "Or replace the object for the time being",
         sync_option_operations(first.desired or {}, "Replace=true"),
-        "sends it whole with every sync, so what others have written in it goes",
+        "every sync then replaces the whole object, so what others have written in it is lost",
     )
 
 
@@ -138,7 +138,7 @@ def _leftover_fixes(app: App, first: Resource) -> Iterator[Fix]:
         first.id,
         "Remove the annotation that client-side apply has left on the live object, then sync",
         f"kubectl annotate {kubectl_name(first.id)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
-        "where the manifest's own annotations are that long, move what they hold",
+        "if the manifest's own annotations are that long, move what they hold",
     )
 
 
@@ -153,7 +153,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
         return None
     for resource in objects:
         if not syncs_server_side(after.raw, resource.desired):
-            return Afterwards(refused=f"{resource.id} would be applied on the client's side all the same")
+            return Afterwards(refused=f"{resource.id} would still be applied client-side")
         if len(str(dig(resource.desired, "metadata", "annotations"))) >= _LIMIT // 2 or LAST_APPLIED in annotations_of(
             resource.live
         ):

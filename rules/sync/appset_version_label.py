@@ -91,7 +91,7 @@ def _finding(at: AppRef, raw: Object, pointer: str, selected: str, version: str,
     consequence = "so it makes no Application" if keeps else "so it may delete its Applications"
     text = f"spec:\n  syncPolicy:\n    applicationsSync: create-update   # first: nothing is deleted while the selector is changed\n# then a label of your own on the cluster Secrets, or {LABEL} as Argo CD {version} writes it\n"
     return Finding(
-        message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(selected, 40)}, which Argo CD {version} writes otherwise, {consequence}.",
+        message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(selected, 40)}, which Argo CD {version} writes in another form, {consequence}.",
         at=Location(at, ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER), pointer),
         severity="warning" if keeps else "error",
         confidence="likely",

@@ -5,7 +5,7 @@ Application of that namespace either.
 
 Why it hurts: no controller looks at the child, so nothing of it is deployed. The parent is Synced and Healthy all the same.
 
-How to fix: put the child into the namespace of Argo CD. Or let Argo CD serve the other namespace, and the child's project take Applications from there.
+How to fix: put the child into the namespace of Argo CD. Or let Argo CD serve the other namespace, and the child's project accept Applications from there.
 
 Example: `metadata.namespace: team-a` of a child, written for the namespace that the child deploys to.
 
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             message=f"{child.id} has no status, and Argo CD shows no Application of namespace {child.namespace}: nothing of it is deployed.",
             at=Location(app.ref, child.id, "/metadata/namespace"),
             confidence="likely",
-            evidence=(f"created {made:%Y-%m-%d %H:%M:%SZ}", f"application {app.ref} brings it"),
+            evidence=(f"created {made:%Y-%m-%d %H:%M:%SZ}", f"application {app.ref} deploys it"),
             fixes=advice(__package__, "child-app-unserved", facts),
         )
 

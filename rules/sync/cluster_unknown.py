@@ -97,7 +97,7 @@ _OF_ONE_API = frozenset(
 def _unreachable_finding(app: App, failed: Sequence[Failed]) -> Finding:
     """The finding for a sync that could not reach the API server: its messages on kinds and objects prove nothing."""
     sync_command = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
-    why = "Argo CD does not try a revision again by itself whose sync has failed"
+    why = "Argo CD does not by itself retry a revision after its sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", sync_command, why)
     found = _finding(
         app,
@@ -115,7 +115,7 @@ def _unreachable_finding(app: App, failed: Sequence[Failed]) -> Finding:
 
 def _credentials_fix(app: App) -> Fix:
     return Fix(
-        "Renew the cluster's credentials or repair the way to it",
+        "Renew the cluster's credentials or repair the connection to it",
         "argocd-settings",
         app.cluster,
         Edit("command", f"argocd cluster get {sh(app.cluster)}"),

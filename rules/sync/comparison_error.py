@@ -10,7 +10,7 @@ repo-server answers from its cache for an hour (`Manifest generation error (cach
 
 A source hydrator that cannot render or push (`status.sourceHydrator`) is reported as well.
 
-How to fix: repair the cause, in Git or in the Application. Then refresh hard, so that the cached error goes.
+How to fix: repair the cause, in Git or in the Application. Then do a hard refresh, to clear the cached error.
 
 Example: `targetRevision: release-2.3` in a repository without such a branch or tag.
 
@@ -125,7 +125,7 @@ def _evidence(condition: Condition) -> Iterator[str]:
     if condition.since:
         yield f"since {condition.since:%Y-%m-%d %H:%M:%SZ}"
     if _CACHED.search(condition.message):
-        yield "the repo-server answers from its cache of errors (60 min); a hard refresh asks again"
+        yield "the repo-server answers from its cache of errors (60 min); a hard refresh tries again"
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ Why it hurts: Argo CD shows it as Synced, and Git is not compared. The API serve
 change that it will not take. That error is gone after seconds: the next comparison of the same revision reads the cached verdicts, which a failed one
 leaves empty, and an empty verdict counts as no difference. No sync follows.
 
-How to fix: refresh hard, and repair what the error names while it is shown. Without the server-side diff a sync fails instead, and its message
+How to fix: do a hard refresh, and repair what the error names while it is shown. Without the server-side diff a sync fails instead, and its message
 stays.
 
 Example: Git sets the strategy of a Deployment to Recreate, and server-side apply would keep the live `rollingUpdate` next to it.
@@ -52,11 +52,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         follows=tuple(Follows.finding("immutable-field", r.id, mended=True) for r in empty),
         fixes=(
             Fix(
-                "Refresh hard, and read the error before the next comparison hides it",
+                "Do a hard refresh, and read the error before the next comparison hides it",
                 "live",
                 f"Application {app.ref}",
                 Edit("command", f"argocd app get {sh(app.ref)} --hard-refresh"),
-                caveat="run argolint at once: it knows the way out of the error; output that differs at each render changes with it",
+                caveat="run argolint at once: it knows how to fix the error; output that differs at each render changes with it",
             ),
             *advice(__package__, "comparison-error/refused", facts),
         ),

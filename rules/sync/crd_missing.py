@@ -320,9 +320,9 @@ def _fixes(
     if resource is not None:
         yield manifest_patch(
             resource.id,
-            "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
+            "Skip the dry run, if this same sync (or an operator that it installs) creates the CRD",
             sync_option_operations(resource.desired, "SkipDryRunOnMissingResource=true"),
-            "the object is applied late, and does not help where no one brings the CRD",
+            "the object is applied late; this does not help if nothing installs the CRD",
         )
 
 
@@ -330,7 +330,7 @@ def _object_fixes(app: App, fleet: Fleet, group: str, kind: str, resource: Resou
     """Fixes for an object that should not be applied as it is: no CRD of its group belongs on this cluster."""
     if group == "argoproj.io" and kind in _ARGO_CD:
         yield Fix(
-            f"Take {kind} objects out of this application, or send them to the cluster of Argo CD",
+            f"Remove {kind} objects from this application, or deploy them to Argo CD's own cluster",
             "application",
             application_place(app),
             Edit(
@@ -360,7 +360,7 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
     if owner:
         yield live_command(
             f"Application {owner}",
-            f"Sync application {owner} first: it brings the CRD",
+            f"Sync application {owner} first: it contains the CRD",
             f"argocd app sync {sh(owner)} && argocd app sync {sh(app.ref)}",
         )
     elif child := _child_with_crds(app, fleet, group):
@@ -369,7 +369,7 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
         then = f"argocd app wait {sh(name)}"
         yield live_command(
             child.id,
-            f"Sync Application {child.name} first, if it brings the CRD, and give it an earlier sync wave",
+            f"Sync Application {child.name} first, if it contains the CRD, and give it an earlier sync wave",
             f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}",
             "only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
         )
@@ -378,7 +378,7 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
             app.cluster,
             f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
             f"kubectl get {maker['plural']} -A",
-            f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
+            f"{maker['product']} makes the kinds of {group}; their CRDs are not installed by hand",
         )
     else:
         skipping = _skipping(app, fleet, group)
@@ -428,7 +428,7 @@ def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
             f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either",
             "Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
         )
-    out = "in kustomization.yaml take the file out of `resources`"
+    out = "in kustomization.yaml remove the file from `resources`"
     if types == {"Directory"}:
         out = "spec.source.directory.exclude: '{FILE,**/FILE}'"
     return Fix(
@@ -436,7 +436,7 @@ def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
         "application" if types == {"Directory"} else "manifest",
         application_place(app) if types == {"Directory"} else str(resource.id),
         Edit("text", f"{out}   # the file that holds {resource.id}"),
-        caveat="a folder of Kustomize is to be rendered by Kustomize: point spec.source.path at it"
+        caveat="a folder of Kustomize must be rendered by Kustomize: point spec.source.path at it"
         if tool["product"] == "Kustomize"
         else "",
     )

@@ -5,7 +5,7 @@ finding names the program that should remove it, and the object that this progra
 
 Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and no object with its name can be created.
 
-How to fix: bring back the controller that owns the finalizer, or remove the object that it waits for. If the controller will not return, remove
+How to fix: restore the controller that owns the finalizer, or remove the object that it waits for. If the controller will not return, remove
 the finalizer by hand.
 
 Example: a Service of type LoadBalancer after the cloud controller was removed: `service.kubernetes.io/load-balancer-cleanup`.
@@ -135,7 +135,7 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     made = renewed_dependent(app, resource.uid, resource.live)
     awaited = f"{made.id.kind} {made.id.name} to go" if made else _awaited_program(finalizers, resource.kind)
-    so = "which is made again each time" if made else "so it is neither gone nor usable"
+    so = "which is created again each time" if made else "so it is neither gone nor usable"
     subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {awaited}"
     return Finding(
         message=quoting(subject, refusal) if refusal and not made else f"{subject}, {so}.",

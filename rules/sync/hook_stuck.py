@@ -345,7 +345,7 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
         if node is not None and _hooks.runs_again(app, _hooks.manifest_of(app, node.id)):
             yield _hooks.RUNS_AGAIN
     elif node is not None and app.events(node.id, node.uid) is None:
-        yield f"Events of {node.id} could not be had"
+        yield f"Events of {node.id} could not be read"
 
 
 def _cause_fixes(

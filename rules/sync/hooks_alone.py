@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     names, known_by = _hooks(app)
     if names:
         yield Finding(
-            message=f"Application {app.ref} holds hooks alone, so it is always Synced, and automated sync never runs them.",
+            message=f"Application {app.ref} contains only hooks, so it is always Synced, and automated sync never runs them.",
             at=Location(app.ref),
             confidence="proven" if known_by == "render" else "likely",
             evidence=(f"the {known_by} holds {enumerated(names, limit=3)} and no other object",),

@@ -133,7 +133,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     )
     many = f"applications {refs[0]} and {refs[1]}" if len(refs) == 2 else f"{len(refs)} applications"
     yield Finding(
-        message=f"Image Updater writes {place} of {file} for {many} by unlike rules, so they overwrite each other.",
+        message=f"Image Updater writes {place} of {file} for {many} by different rules, so they overwrite each other.",
         at=Location(refs[0], None, _IMAGE_LIST),
         cause="one-file",
         confidence="likely",
@@ -196,7 +196,7 @@ def _ignores_source(entry: Object) -> bool:
 def _finding(app: App, child: App, owner: str, at: Location) -> Finding:
     images = excerpt(str(annotations_of(child.raw)[f"{_PREFIX}/image-list"]), 240)
     return Finding(
-        message=f"Image Updater writes new images into application {child.ref}, which {owner} takes back, so they do not stay.",
+        message=f"Image Updater writes new images into application {child.ref}, which {owner} reverts, so they do not stay.",
         at=at,
         cause="undone",
         confidence="likely",

@@ -436,7 +436,7 @@ def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, 
     command = f"kubectl delete {kubectl_name(id_)} && {sync_command(app)}"
     return (
         Fix(
-            "Delete the object once, so that the sync makes it again",
+            "Delete the object once, so that the sync creates it again",
             "live",
             str(id_),
             Edit("command", command),
@@ -483,7 +483,7 @@ def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
         return
     yield manifest_patch(
         resource.id,
-        f"Leave {enumerated(fields, 'field')} out of Git: an empty value asks for another address than the one that is live",
+        f"Leave {enumerated(fields, 'field')} out of Git: an empty value requests another address than the live one",
         removals(desired, fields),
         "many charts have a value for it; where the sync still fails, write the live address there once",
     )
@@ -521,7 +521,7 @@ def _take_back_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
                 patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
     yield manifest_patch(
         resource.id,
-        f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
+        f"Or revert the change that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
         patch,
     )
 
@@ -567,7 +567,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             return
         case "rename":
             yield from _restore_fixes(resource, pointer)
-            title = "Give the object a new name and move the data, or take the change back"
+            title = "Give the object a new name and move the data, or revert the change"
             yield _restore_by_hand_fix(id_, title, pointer)
             return
         case _ if marked and settled(app) and not (resource and resource.pending):
@@ -584,11 +584,11 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             yield from _take_back_fixes(resource, pointer)
             return
         case "unknown":  # an operator's object may hold data that is lost with it
-            by_hand = _restore_by_hand_fix(id_, "Take the change back", pointer)
+            by_hand = _restore_by_hand_fix(id_, "Revert the change", pointer)
             yield next(_restore_fixes(resource, pointer), by_hand)
             yield _text_fix(
                 id_,
-                "Or give the object a new name, and name that where it is read",
+                "Or give the object a new name, and use that where it is read",
                 f"the sync then makes a second {id_.kind}; prune {id_.name} when nothing uses it any more",
             )
     yield from _force_fixes(id_, desired)
@@ -596,7 +596,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
 
 _NEW_EACH_TIME = (
     "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD. "
-    "Pin the value that the live object has, or delete that object once: it takes no other one."
+    "Pin the value that the live object has, or delete that object once: it accepts no other value."
 )
 
 
@@ -611,7 +611,7 @@ def _restore_by_hand_fix(id_: ResourceId, title: str, pointer: str) -> Fix:
 def _new_name_fix(id_: ResourceId) -> Fix:
     return _text_fix(
         id_,
-        "Give it a new name with each new content, and name that where it is read",
+        "Give it a new name with each new content, and use that where it is read",
         "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does",
         caveat="a password that is generated at each render belongs in a Secret of your own",
     )
@@ -680,7 +680,7 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             "manifest",
             str(id_),
             Edit("yaml", annotations_yaml(forced)),
-            caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off; with ApplyOutOfSyncOnly=true only where it differs"
+            caveat="the object is deleted and created again, with what it owns, at every sync until the option is removed; with ApplyOutOfSyncOnly=true only where it differs"
             + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
             resource=id_,
             effects=("restarts", "deletes"),

@@ -76,7 +76,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     matters = not app.deleting or cause in _OF_DELETION
     denying = _denying_entry(app, fleet) if cause == "destination" else ""
     fact = (
-        f"project {app.ref.project} takes its destination back by {denying}"
+        f"project {app.ref.project} excludes its destination by {denying}"
         if denying
         else _fault_sentence(condition.message, rendering)
     )

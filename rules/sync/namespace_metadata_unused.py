@@ -3,7 +3,7 @@
 What it finds: `spec.syncPolicy.managedNamespaceMetadata` without the sync option `CreateNamespace=true`, or with a manifest of that namespace
 in the same Application, which says other values.
 
-Why it hurts: Argo CD sets these labels and annotations only when it makes the namespace itself. It looks away in silence: pod security, sidecar
+Why it hurts: Argo CD sets these labels and annotations only when it creates the namespace itself. Otherwise it silently ignores them: pod security, sidecar
 injection or network policies that select by a label do not hold, and the Application is Synced.
 
 How to fix: write the labels into the manifest of the namespace; without such a manifest, add the sync option.
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     app,
                     f"Add the sync option {_OPTION}",
                     sync_option(app, _OPTION),
-                    "the next sync writes the metadata to the namespace that is there, too",
+                    "the next sync writes the metadata to the existing namespace, too",
                 ),
             ),
         )
@@ -95,7 +95,7 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
             manifest_patch(manifest.id, "Write it into the manifest of the namespace", operations),
             application_patch(
                 app,
-                "Or take it out of the Application, where it does nothing",
+                "Or remove it from the Application, where it has no effect",
                 [{"op": "remove", "path": join_pointer("spec", *_AT)}],
             ),
         ),

@@ -78,7 +78,9 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
     ]
     state = f"has been terminating for {age_text(app.observed_at - since)}" if since else "is terminating"
     effect = (
-        f"the sync of application {app.ref} fails" if refused else f"nothing of application {app.ref} can be made in it"
+        f"the sync of application {app.ref} fails"
+        if refused
+        else f"nothing of application {app.ref} can be created in it"
     )
     held = () if with_finalizer else tuple(_held_objects(app, name))
     waits = f" and waits for finalizer {held[0][1]} of {held[0][0].kind} {held[0][0].name}" if held else ""

@@ -71,7 +71,7 @@ def _free_fix(service: Resource, pointer: str) -> Fix:
         service.id,
         "Leave the node port to Kubernetes",
         removals(service.desired, [pointer]),
-        "who calls the port by its number has to learn the new one",
+        "clients that use the port by its number must be changed",
     )
 
 

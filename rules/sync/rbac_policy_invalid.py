@@ -3,7 +3,7 @@
 What it finds: in the ConfigMap argocd-rbac-cm or in the roles of an AppProject that an application has: a line that Argo CD cannot read (`cause` is `line`), a line that it
 reads and that can never match (`value`), and a `policy.default` that names no role (`default`).
 
-Why it hurts: by one line that it cannot read, Argo CD's API server refuses the whole ConfigMap, answers every request that needs a right with an error, and does not
+Why it hurts: because of one line that it cannot read, Argo CD's API server refuses the whole ConfigMap, answers every request that needs a right with an error, and does not
 start again. In an AppProject, all roles of the project lose their rights. A line that never matches has no effect, and nothing says so.
 
 How to fix: `p` takes a subject, a resource, an action, an object and an effect; `g` takes a member and a role. Write `argocd admin settings rbac validate` into CI.
@@ -102,14 +102,14 @@ def _of_default(app: App, resource: Resource, data: Mapping[str, Json]) -> Itera
     if near:
         at = "/data/policy.default"
         yield Finding(
-            message=f'The default role "{excerpt(default, 40)}" of {resource.id} grants nothing: no line gives it anything; {excerpt(near[0], 40)} is there.',
+            message=f'The default role "{excerpt(default, 40)}" of {resource.id} grants nothing: no line gives it anything; {excerpt(near[0], 40)} exists.',
             at=Location(app.ref, resource.id, at),
             cause="default",
             severity="warning",
             confidence="likely",
             fixes=(
                 manifest_patch(
-                    resource.id, "Name the role that is there", [{"op": "replace", "path": at, "value": near[0]}]
+                    resource.id, "Name the existing role", [{"op": "replace", "path": at, "value": near[0]}]
                 ),
             ),
         )

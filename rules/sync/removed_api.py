@@ -221,7 +221,7 @@ def _fixes(
             [{"op": "replace", "path": "/apiVersion", "value": wanted}, *_wrapped_items(first, entry or {})],
             joined(
                 *(
-                    ["the chart writes it: take a release of the chart that knows this cluster"]
+                    ["the chart writes it: use a version of the chart that supports this cluster"]
                     if _has_only_charts(app)
                     else []
                 ),
@@ -259,7 +259,7 @@ def _deprecated_replacement(resource: Resource, wanted: str) -> Iterator[str]:
     group, _, version = wanted.rpartition("/")
     entry = removal_of(group, version, resource.kind)
     if entry is not None:
-        yield f"{wanted} works, and leaves too: {entry['product']} drops it in {entry['removed_in']}, so a warning stays"
+        yield f"{wanted} works, but is dropped too: {entry['product']} drops it in {entry['removed_in']}, so a warning stays"
 
 
 def _best_version(served: tuple[str, ...]) -> str:

@@ -304,7 +304,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
         return
     if resource.missing and not _has_time_to_live(resource):
         yield Fix(
-            f"Find who deletes {resource.id}, and keep it from that or leave the object out of Git",
+            f"Find what deletes {resource.id}, and stop that or leave the object out of Git",
             "live",
             str(resource.id),
             Edit(
@@ -325,7 +325,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             resource.id,
             f"Leave {pointer} out of Git, so that its other writer owns it",
             removals(resource.desired, [pointer]),
-            f"Git no longer says what the field is; {_AFTERWARDS}",
+            f"Git then no longer sets the field; {_AFTERWARDS}",
         )
     if pointer:
         entry = {

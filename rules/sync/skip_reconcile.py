@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not (own or cluster):
         return
     reconciled = parse_time(app.status.get("reconciledAt"))
-    since = f"is of {reconciled:%Y-%m-%d %H:%M} UTC" if reconciled else "is not kept up"
+    since = f"dates from {reconciled:%Y-%m-%d %H:%M} UTC" if reconciled else "is not kept up"
     whose = "" if own else f" of its cluster {app.cluster}"
     yield Finding(
         message=f"Argo CD skips application {app.ref} (annotation skip-reconcile{whose}): its status {since}, and no commit is synced.",
@@ -48,8 +48,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _resume_fix(app: App) -> Fix:
     operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP_RECONCILE)}
     patch = Edit("json-patch", [operation])
-    caveat = "Argo CD then compares it again, and syncs it at once where it may"
-    return Fix("Take the annotation off", "application", application_place(app), patch, caveat)
+    caveat = "Argo CD then compares it again, and syncs it at once if it is allowed to"
+    return Fix("Remove the annotation", "application", application_place(app), patch, caveat)
 
 
 def _resume_cluster_fix(app: App, fleet: Fleet) -> Fix:
@@ -57,7 +57,7 @@ def _resume_cluster_fix(app: App, fleet: Fleet) -> Fix:
     command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP_RECONCILE}-"
     caveat = "every Application of that cluster is then compared again"
     return Fix(
-        "Take the annotation off the cluster's Secret",
+        "Remove the annotation from the cluster's Secret",
         "argocd-settings",
         f"cluster {name}",
         Edit("text", command),

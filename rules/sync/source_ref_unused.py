@@ -59,7 +59,7 @@ def _unused_finding(app: App, name: str, index: int) -> Finding:
         cause="unused",
         fixes=(
             Fix(
-                "Name its file, or take the source out",
+                "Name its file, or remove the source",
                 "application",
                 f"Application {app.ref}",
                 Edit("yaml", f"helm:\n  valueFiles:\n  - ${name}/path/to/values.yaml\n"),

@@ -248,7 +248,7 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         yield from advice(__package__, "sync-deadlock/job", facts, later.id)
         return
     may_come_early, may_come_late = movable(app, fleet, first)
-    brings = _wave_fix(later, early.wave, f"Bring {later.id} no later than what needs it, in wave {early.wave}")
+    brings = _wave_fix(later, early.wave, f"Apply {later.id} no later than what needs it, in wave {early.wave}")
     puts = [
         _wave_fix(p.waiting, later.place.wave, f"Put {p.waiting.id} into the wave of {later.id}, {later.place.wave}")
         for p in pairs[:3]
@@ -326,7 +326,7 @@ def _derived_kind_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
                     resource.id,
                     f"Skip the dry run of {resource.id}, and apply it in a wave after {maker.id}",
                     annotate(resource.desired, notes),
-                    "the controller may need a moment to make the kind; spec.syncPolicy.retry covers it",
+                    "the controller may need a moment to create the kind; spec.syncPolicy.retry covers it",
                 ),
             ),
         )

@@ -164,7 +164,7 @@ def _mistyped_finding(app: App, fleet: Fleet, resource: Resource, fault: Fault) 
     topic, right = corrected(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
     return Finding(
-        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server reads {_API_TYPES[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
+        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server expects {_API_TYPES[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
@@ -172,9 +172,15 @@ def _mistyped_finding(app: App, fleet: Fleet, resource: Resource, fault: Fault) 
     )
 
 
-_API_TYPES = {"string": "a text", "integer": "a whole number", "boolean": "a boolean", "list": "a list", "map": "a map"}
+_API_TYPES = {
+    "string": "a string",
+    "integer": "a whole number",
+    "boolean": "a boolean",
+    "list": "a list",
+    "map": "a map",
+}
 _JSON_TYPES = {
-    "str": "a text",
+    "str": "a string",
     "int": "a number",
     "float": "a number",
     "bool": "a boolean",

@@ -76,7 +76,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.ref.project not in fleet.projects:
         now = _OpenByServer(frozenset(map(_name, maps(answer, "activeWindows"))))
         if windows and not is_sync_allowed(windows, now.is_open, manual=not app.automated):
-            yield _finding(app, windows, now.is_open, None, "until a time that only the project holds")
+            yield _finding(app, windows, now.is_open, None, "until a time that only the project's windows show")
         return
     at = _OpenAtMoment(app.observed_at)
     if not windows or is_sync_allowed(windows, at.is_open, manual=not app.automated):
@@ -227,7 +227,7 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
         "project": app.ref.project,
         "by_hand": by_hand and not held,
         "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
-        "goes_on": "a sync that has begun goes on then; before, Argo CD neither ends it nor takes another one"
+        "goes_on": "a sync that has begun goes on then; until then Argo CD neither ends it nor starts another one"
         if held
         else "",
     }

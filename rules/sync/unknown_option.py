@@ -180,7 +180,7 @@ def _hook_faults(marks: Mapping[str, str]) -> Iterator[Fault]:
     words, known = _words(marks.get(HOOK)), _known_words("hooks")
     helm = [word for word in _words(marks.get(_HELM_HOOK)) if word in _known_words("helm-hooks")]
     if any(word in known for word in words):
-        then = "the object runs in the other phases that it names only"
+        then = "the object runs only in the other phases that it names"
     elif helm:
         then = f"its Helm hook ({', '.join(helm)}) decides"
     else:
@@ -198,7 +198,7 @@ def _annotation_name_faults(manifest: Object) -> Iterator[Fault]:
     for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, HOOK, _POLICY):
         if name in labels_of(manifest):
             yield Fault(
-                join_pointer("metadata", "labels", name), name, "it is read of the annotations alone, not of the labels"
+                join_pointer("metadata", "labels", name), name, "it is read only from annotations, not from labels"
             )
 
 
@@ -234,10 +234,10 @@ def _option_faults(pointer: str, option: str, whole: str, table: str, other: str
 
 
 _ELSEWHERE = {
-    "application-sync-options": "it is read of the Application's spec.syncPolicy.syncOptions alone",
-    "resource-sync-options": "it is read of the object's own annotation argocd.argoproj.io/sync-options alone",
-    "application-compare-options": "it is read of the Application's own annotation alone",
-    "resource-compare-options": "it is read of the object's own annotation alone",
+    "application-sync-options": "it is read only from the Application's spec.syncPolicy.syncOptions",
+    "resource-sync-options": "it is read only from the object's own annotation argocd.argoproj.io/sync-options",
+    "application-compare-options": "it is read only from the Application's own annotation",
+    "resource-compare-options": "it is read only from the object's own annotation",
 }
 
 
@@ -325,7 +325,7 @@ def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
         "manifest" if id_ else "application",
         str(id_) if id_ else application_place(app),
         Edit("json-patch", [operation]),
-        caveat="it then takes effect: look at what it does first",
+        caveat="it then takes effect: first check what it does",
         resource=id_,
     )
 
@@ -334,13 +334,13 @@ def _move_fix(app: App, fault: Fault) -> Fix:
     """The fix that moves the word to its place; a person must decide which objects need one of theirs."""
     caveat = "it then takes effect for the whole application"
     if fault.move == "application-sync-options":
-        return application_patch(app, "Give it to the Application", sync_option(app, fault.word), caveat)
+        return application_patch(app, "Set it on the Application", sync_option(app, fault.word), caveat)
     if fault.move == "application-compare-options":
         patch = annotation_option(app.raw, COMPARE_OPTIONS, fault.word)
-        return application_patch(app, "Give it to the Application", patch, caveat)
+        return application_patch(app, "Set it on the Application", patch, caveat)
     name = SYNC_OPTIONS if fault.move == "resource-sync-options" else COMPARE_OPTIONS
     text = Edit("yaml", f"metadata:\n  annotations:\n    {name}: {fault.word}")
-    return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)
+    return Fix("Set it on the objects that need it", "manifest", "the objects that need it", text)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, reads=worth_reading)

@@ -37,9 +37,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             fixes=(
                 application_patch(
                     app,
-                    f"Take {OPTION} off the Application",
+                    f"Remove {OPTION} from the Application",
                     operations,
-                    "the next sync fails on fields that the API server does not know; correct these, or give the option to the object alone",
+                    "the next sync fails on fields that the API server does not know; correct these, or set the option only on the object",
                 ),
             ),
         )

@@ -109,7 +109,7 @@ def _placeholder_finding(app: App, found: Sequence[tuple[str, str, Place]]) -> F
     where = f"template of ApplicationSet {owner}" if owner else f"Application {app.ref}"
     text = "goTemplate: true\ngoTemplateOptions: [missingkey=error]   # of the ApplicationSet: a parameter that is not there is then an error\n"
     return Finding(
-        message=f"Application {app.ref} names values file {excerpt(file, 120)}, whose placeholder nothing filled in; Argo CD passes over it, so its values are missing.",
+        message=f"Application {app.ref} names values file {excerpt(file, 120)}, whose placeholder nothing filled in; Argo CD skips it, so its values are missing.",
         at=Location(app.ref, None, pointer),
         cause="placeholder",
         evidence=("ignoreMissingValueFiles is true", *(excerpt(f, 200) for _, f, _ in found[1:6])),
@@ -127,7 +127,7 @@ def _placeholder_finding(app: App, found: Sequence[tuple[str, str, Place]]) -> F
 def _slip_finding(app: App, pointer: str, file: str, other: str, refs: Sequence[AppRef]) -> Finding:
     meant = posixpath.join(posixpath.dirname(file), other)
     return Finding(
-        message=f"Application {app.ref} names values file {excerpt(file, 120)}, others name {excerpt(other, 120)}; Argo CD passes over the one that is missing.",
+        message=f"Application {app.ref} names values file {excerpt(file, 120)}, others name {excerpt(other, 120)}; Argo CD skips the missing one.",
         at=Location(app.ref, None, pointer),
         cause="slip",
         confidence="possible",

@@ -153,12 +153,14 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     if count == 1 and cause != "application":
         what = "the shown state of 1 application is"
     consequence = (
-        f"{what} of {newest:%Y-%m-%d %H:%M} UTC" if cause in ("controller", "cluster", "application") else f"{what} old"
+        f"{what} from {newest:%Y-%m-%d %H:%M} UTC"
+        if cause in ("controller", "cluster", "application")
+        else f"{what} old"
     )
     compared = f"the newest status.reconciledAt is {newest:%Y-%m-%d %H:%M} UTC"
     known = {
         "unread": f"its cache was last whole at {newest:%Y-%m-%d %H:%M} UTC",
-        "shard": f"what is known of it is of {newest:%Y-%m-%d %H:%M} UTC; those of other clusters are reported on",
+        "shard": f"what is known of it is from {newest:%Y-%m-%d %H:%M} UTC; those of other clusters are reported on",
     }.get(cause, compared)
     yield Finding(
         message=f"{subject}, so {consequence}.",
