@@ -225,6 +225,7 @@ def test_advice_is_for_causes_that_exist() -> None:
             "provider-settings",
             "push",
             "not-reconciled",
+            "not-found-version",
         }
         | named
     )

@@ -87,6 +87,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
         },
     },
+    "shared/image_users.yaml": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
     "shared/removed_apis.yaml": {
         "type": "array",
         "items": {

@@ -7,7 +7,7 @@ them all; a later one merges the change of any into the first. Source: patchMerg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Location, Object, Resource
@@ -98,7 +98,7 @@ def _one_alias_each(manifest: Object, place: str) -> list[dict[str, Any]]:
 def merged_port_findings(app: App, resource: Resource) -> Iterator[Finding]:
     """A finding for a Service or workload that Git gives a second protocol for a port that is live with one."""
     desired, live = resource.desired, resource.live
-    if not desired or not live or settled(app, resource) or not _patches(app, desired):
+    if not desired or not live or not _patches(app, desired) or (settled(app, resource) and not resource.pending):
         return
     lists = [("/spec/ports", "port", maps(desired, "spec", "ports"), maps(live, "spec", "ports"))]
     if resource.kind != "Service":
@@ -109,12 +109,19 @@ def merged_port_findings(app: App, resource: Resource) -> Iterator[Finding]:
             if len(items(one, "ports")) > 1
         ]
     for at, key, wanted, has in lists:
+        by_number, live_by_number = _protocols(wanted, key), _protocols(has, key)
         for number, port in enumerate(wanted):
-            same = {_protocol(p) for p in has if p.get(key) == port.get(key)}
-            rest = {_protocol(p) for p in wanted if p.get(key) == port.get(key)} - {_protocol(port)}
-            if same and same <= rest:
+            same = live_by_number.get(str(port.get(key)), set())
+            if same and same <= by_number[str(port.get(key))] - {_protocol(port)}:
                 yield _finding(app, resource, f"{at}/{number}", f"{port.get(key)}/{_protocol(port)}", sorted(same))
                 return
+
+
+def _protocols(ports: Sequence[Object], key: str) -> Mapping[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for port in ports:
+        found.setdefault(str(port.get(key)), set()).add(_protocol(port))
+    return found
 
 
 def _protocol(port: object) -> str:
