@@ -150,11 +150,12 @@ _PRESENT = {
 
 
 def _value_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """Edits of an entry whose store holds the key, in another version or without that property."""
-    place = remote_pointer(resource, found)
+    """Edits of an entry whose store holds the key, in another version or without that property, or a key of nearly that name."""
+    place, meant = remote_pointer(resource, found), "if that is the value that is meant"
     if place and (near := found.detail.get("near")):
-        caveat = "if that is the value that is meant"
-        yield field_fix(resource, f'Read property "{near}", which it holds', f"{place}/property", near, caveat)
+        yield field_fix(resource, f'Read property "{near}", which it holds', f"{place}/property", near, meant)
+    elif place and (near := found.detail.get("near_key")):
+        yield field_fix(resource, f'Read key "{near}", which the store holds', f"{place}/key", near, meant)
     elif place and found.topic == "not-found-version" and (only := found.detail.get("version")):
         yield field_fix(resource, f'Ask for version "{only}", which the store holds', f"{place}/version", only)
 

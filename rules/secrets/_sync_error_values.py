@@ -39,7 +39,9 @@ def _of_fake(store: Object, remote: Object, found: Diagnosis) -> Diagnosis:
         if text_at(entry, "key") == key
     }
     if not held:
-        return found
+        keys = tuple(text_at(entry, "key") for entry in maps(store, "spec", "provider", "fake", "data"))
+        near = next(iter(get_close_matches(key, keys, n=1, cutoff=0.8)), "")
+        return replace(found, detail={**found.detail, "near_key": near})
     if version not in held:
         those = enumerated([f'"{each}"' for each in held if each])
         says = f'the fake provider holds "{key}" {f"in version {those}" if those else "without a version"} alone'
