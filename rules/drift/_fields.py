@@ -134,6 +134,10 @@ def fields_of_an_export(resource: Resource) -> tuple[str, ...]:
     """The fields of the recorded apply that only the API server writes and Git does not have: someone applied or replaced what `kubectl get` had
     printed, and Argo CD takes for removed from Git what that holds more.
     """
+    return resource.derive(_fields_of_an_export)
+
+
+def _fields_of_an_export(resource: Resource) -> tuple[str, ...]:
     recorded, own = mapping(last_applied(resource), "metadata"), mapping(resource.desired, "metadata")
     return tuple(name for name in ("uid", "resourceVersion") if name in recorded and name not in own)
 

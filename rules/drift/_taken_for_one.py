@@ -60,7 +60,7 @@ def _shared(manifest: Object, place: str, key: str) -> tuple[str, ...]:
     """The values of the key that several entries have, if the API server takes these for several."""
     entries = list(maps(get(manifest, place, None)))
     times = Counter(str(entry.get(key)) for entry in entries)
-    kinds = Counter((str(entry.get(key)), entry.get("protocol", "TCP")) for entry in entries)
+    kinds = Counter((str(entry.get(key)), _protocol(entry)) for entry in entries)
     refused = place.endswith("/ports") and any(n > 1 for n in kinds.values())
     return () if refused else tuple(value for value, n in times.items() if n > 1)
 

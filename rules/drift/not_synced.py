@@ -231,18 +231,24 @@ class _ByHand:
 
 def _by_hand(app: App, fleet: Fleet) -> _ByHand | None:
     """The set that waits for a sync by hand (applicationset_controller.go, buildAppDependencyList and getAppsToSync)."""
-    made_by = maker(app, fleet)
-    if made_by is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
-        return None
-    rows = maps(made_by, "status", "applicationStatus")
-    own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
-    if own is None:
+    made_by, own = _waiting(app, fleet)
+    if made_by is None or own is None:
         return None
     if text_at(own, "step") == "-1":
         return _ByHand(set_id(fleet, made_by), "")
     steps, number = maps(made_by, "spec", "strategy", "rollingSync", "steps"), _number(own)
     none = 0 < number <= len(steps) and steps[number - 1].get("maxUpdate") in (0, "0", "0%")
     return _ByHand(set_id(fleet, made_by), str(number)) if none else None
+
+
+def _waiting(app: App, fleet: Fleet) -> tuple[Object, Object] | tuple[None, None]:
+    """The set whose RollingSync lets this application wait, and the application's row in its status."""
+    made_by = maker(app, fleet)
+    if made_by is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
+        return None, None
+    rows = maps(made_by, "status", "applicationStatus")
+    own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
+    return (made_by, own) if own is not None else (None, None)
 
 
 def _kept_off(app: App, fleet: Fleet) -> _KeptOff | None:
@@ -264,11 +270,10 @@ _AUTOMATED = "/spec/syncPolicy/automated"
 
 def _awaited_step(app: App, fleet: Fleet) -> _Step | None:
     """The unfinished step that this application waits for (argo-cd docs/operator-manual/applicationset/Progressive-Syncs.md)."""
-    made_by = maker(app, fleet)
-    rows = maps(made_by, "status", "applicationStatus") if made_by else []
-    own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
-    if made_by is None or own is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
+    made_by, own = _waiting(app, fleet)
+    if made_by is None or own is None:
         return None
+    rows = maps(made_by, "status", "applicationStatus")
     ahead = [r for r in rows if text_at(r, "status") != "Healthy" and 0 < _number(r) < _number(own)]
     ahead = ahead or [r for r in rows if _number(r) == _number(own) and _goes_first(made_by, r)]
     if not ahead:

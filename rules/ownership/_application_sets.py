@@ -43,3 +43,9 @@ def selected_clusters(fleet: Fleet, body: Object) -> Iterator[tuple[str, Object]
             metadata = {"metadata": parts} if parts or server != IN_CLUSTER else {}
             name = text_at(raw, "name") or server
             yield name, {"name": name, "server": server, **metadata, "values": mapping(body, "values")}
+
+
+def element_name(element: Object, number: int) -> str:
+    """The name of a list's element for a sentence; its number if it has none."""
+    named = (text_at(element, key) for key in ("name", "cluster", "env", "namespace"))
+    return next(filter(None, named), str(number))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from argolint import Fleet, Object
 from argolint.redaction import excerpt
-from argolint.values import dig, enumerated, mapping, maps, text_at
+from argolint.values import dig, enumerated, mapping, maps
 from argolint.values.patterns import regex
 
-from ._application_sets import selected_clusters
+from ._application_sets import element_name, selected_clusters
 
 _NO_KEY = regex(r'at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key "(?P<key>[^"]{1,200})"')
 Given = Sequence[tuple[str, Object]]
@@ -46,13 +46,8 @@ def _given(fleet: Fleet, kind: str, body: Object) -> Given:
     if body.get("elementsYaml") or body.get("flatList"):
         return ()
     if kind == "list":
-        return [(_element_name(each, number), each) for number, each in enumerate(maps(body, "elements"))]
+        return [(element_name(each, number), each) for number, each in enumerate(maps(body, "elements"))]
     return [*selected_clusters(fleet, body)] if kind == "clusters" else ()
-
-
-def _element_name(element: Object, number: int) -> str:
-    named = (text_at(element, key) for key in ("name", "cluster", "env", "namespace"))
-    return next(filter(None, named), str(number))
 
 
 def _of_list(lacking: Given, path: Sequence[str]) -> Lack:

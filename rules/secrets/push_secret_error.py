@@ -81,12 +81,14 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each PushSecret that is Ready=False, or that the operator cannot push without a word."""
+    reported = set()
     for resource in app.of_kind("PushSecret", es.GROUP):
         fault = None if es.is_deleting(resource) else unsaid_fault(app, fleet, resource)
         if fault is not None and (not _is_failing(resource) or _is_over(app, fleet, resource)):
+            reported.add(resource.key)
             yield _unsaid_finding(app, resource, fault)
     for resource in _failing_push_secrets(app):
-        if _is_over(app, fleet, resource) and unsaid_fault(app, fleet, resource) is not None:
+        if resource.key in reported:
             continue
         condition = es.ready_condition(resource.live)
         message = cleaned_text(str(condition.get("message") or ""))
