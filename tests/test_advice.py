@@ -178,6 +178,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "patched", "syncable"},
         "sync-failed/quote-at": {"at", "patch", "spelling"},
         "sync-failed/quantity-at": {"at", "patch"},
+        "sync-failed/retype": {"at", "expected", "written"},
         "sync-failed/subject-namespace-at": {"patch"},
         "sync-failed/ingress-form-at": {"patch"},
         "sync-failed/unquote-at": {"at", "patch"},

@@ -31,6 +31,9 @@ def fixed_name_reasons(shared: Shared) -> Iterator[str]:
     """The reason why no value of the chart gives each release its own name, if it is known."""
     for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
         yield f"chart {label} has no value that renames it: unique names are no way out"
+    firm = [p for p in shared.parties if p.claims]
+    if len(firm) > 1 and _is_joined(shared, firm):
+        yield f"the name begins with the releases of both: {enumerated(sorted(p.release for p in firm))}"
     rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
     if rendered and not any(p.release in shared.id.name for p in rendered):
         releases = enumerated(sorted({f'"{p.release}"' for p in rendered}), "release")
@@ -160,7 +163,9 @@ def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
         "application",
         enumerated([f"Application {p.app}" for p in leavers], "place"),
         Edit("command", "\n".join(steps) + "\n"),
-        caveat=joined(*_loss_warnings(shared, None), "not if both should run: then give them names of their own"),
+        caveat=joined(
+            *_loss_warnings(shared, None), "not if all of them should run: then give them names of their own"
+        ),
     )
 
 
@@ -350,13 +355,14 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             ),
             effects=("restarts", "deletes"),
         )
-    elif party.switches or (party.tool == "Helm" and party.chart):
-        if derived and party.release != party.app.name:
+    elif party.switches or (party.tool == "Helm" and (party.chart or _is_joined(shared, firm))):
+        own = party.app.name if party.app.name != party.release else f"{party.namespace}-{party.release}"
+        if derived and (own == party.app.name or (party.namespace and _is_joined(shared, firm))):
             yield Fix(
                 f"Give the release of {shared.name(party)} its own name",
                 "application",
                 f"the Helm source of {party.place or f'Application {party.app}'}",
-                Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
+                Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {own}\n"),
                 caveat=joined(
                     "the whole release is created again under the new name, and data of StatefulSets does not follow",
                     first,
@@ -400,6 +406,12 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             caveat=joined("whatever refers to it by name in that Application must follow", first),
             unverified=_UNKNOWN_USERS,
         )
+
+
+def _is_joined(shared: Shared, firm: Sequence[Party]) -> bool:
+    """Whether the name begins with the release of each: `a` with `b-c`, and `a-b` with `c`, both make `a-b-c`."""
+    releases = {p.release for p in firm}
+    return len(releases) == len(firm) and all(shared.id.name.startswith(f"{release}-") for release in releases)
 
 
 _UNKNOWN_USERS = "what refers to it by name is not known completely: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"

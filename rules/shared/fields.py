@@ -135,6 +135,34 @@ def retyped(manifest: Object | None) -> tuple[str, list[Json]]:
     return topics.pop(), [{"op": "replace", "path": at, "value": value} for at, (_, value) in right.items()]
 
 
+def first_mistyped(manifest: Object | None) -> schema.Fault | None:
+    """The first value of a manifest that has another type than its field."""
+    return next((fault for fault in _mistyped(manifest or {}) if fault.type in EXPECTED), None)
+
+
+EXPECTED = {
+    "string": "a string",
+    "integer": "a whole number",
+    "boolean": "a boolean",
+    "list": "a list",
+    "map": "a map",
+}
+"""The types of `schema.Fault`, in words."""
+_JSON_TYPES = {
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "a boolean",
+    "list": "a list",
+    "dict": "a map",
+}
+
+
+def type_words(value: Json) -> str:
+    """The JSON type of a value, in words."""
+    return _JSON_TYPES[type(value).__name__]
+
+
 def _mistyped(manifest: Object) -> Iterator[schema.Fault]:
     """The values of another type than their fields, or than a text in labels and annotations."""
     if schema.known(manifest):

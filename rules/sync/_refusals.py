@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, Fix, Json, Object, Resource, ResourceId
 from argolint.application.permissions import kind_lists, permits_kind
@@ -12,11 +12,11 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, mapping, maps, sh
+from argolint.values import annotations_of, dig, enumerated, get, mapping, maps, schema, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind
 from argolint.values.patterns import regex
 
-from ..shared.fields import field_fixes, retyped, spelling_caveat
+from ..shared.fields import EXPECTED, field_fixes, first_mistyped, retyped, spelling_caveat, type_words
 from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
 from ._leftovers import leftover_fixes
@@ -40,6 +40,8 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         topic_at, patch = retyped(manifest)
         if topic_at:
             return retyping_advice(failed.id, topic_at, patch)
+        if (fault := first_mistyped(manifest)) and topic != "quote":
+            return retype_advice(failed.id, get(manifest, fault.pointer, None), fault)
     if topic == "validation" and failed.id and (patch := _subject_operations(app, manifest, failed.message)):
         return advice(
             __package__, "sync-failed/subject-namespace-at", {"object": str(failed.id), "patch": patch}, failed.id
@@ -55,32 +57,44 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed, project), **facts})
 
 
-def _permission(app: App, id_: ResourceId | None, project: Object | None) -> Shell:
-    """The commands that let the project permit the kind, by the list that refuses it; a project that is not known is shown first."""
-    if id_ is None:
-        return Shell("")
-    namespaced = bool(id_.namespace) and (id_.group, id_.kind) not in CLUSTER_SCOPED
-    name, scope = sh(app.ref.project), "namespace" if namespaced else "cluster"
-    command = f"argocd proj allow-{scope}-resource {name}"
-    own = f"{command} '{id_.group}' {id_.kind}"
+def _permission(app: App, ids: Sequence[ResourceId], project: Object | None) -> Shell:
+    """The commands that let the project permit the kinds, by the list that refuses each; a project that is not known is shown first."""
+    show = [f"argocd proj get {sh(app.ref.project)} -o yaml"] if ids and project is None else []
+    return Shell("\n".join((*show, *(line for id_ in ids for line in _permission_lines(app, id_, project)))))
+
+
+def _permission_lines(app: App, id_: ResourceId, project: Object | None) -> Iterator[str]:
+    scope = "namespace" if _is_namespaced(id_) else "cluster"
+    own = f"argocd proj allow-{scope}-resource {sh(app.ref.project)} '{id_.group}' {id_.kind}"
     if project is None:
-        of_lists = (f"{own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
-        return Shell("\n".join((f"argocd proj get {name} -o yaml", *(f"# {line}" for line in of_lists))))
-    is_listed, denied = kind_lists(project, id_, namespaced=namespaced)
-    lines = [] if is_listed else [f"{own} --list allow"]
+        yield from (f"# {own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
+        return
+    is_listed, denied = kind_lists(project, id_, namespaced=scope == "namespace")
+    if not is_listed:
+        yield f"{own} --list allow"
     for entry in denied:
-        plain = (entry.get("group") or "", entry.get("kind") or "", entry.get("name") or "") == (
-            id_.group,
-            id_.kind,
-            "",
-        )
-        pattern = f"{entry.get('group') or chr(39) * 2}/{entry.get('kind')}"
-        lines.append(
+        group, kind, name = (str(entry.get(key) or "") for key in ("group", "kind", "name"))
+        yield (
             f"{own} --list deny"
-            if plain
-            else f"# {scope}ResourceBlacklist refuses {pattern}: write the kinds that it means there"
+            if (group, kind, name) == (id_.group, id_.kind, "")
+            else f"# {scope}ResourceBlacklist refuses {group or chr(39) * 2}/{kind}: write the kinds that it means there"
         )
-    return Shell("\n".join(lines) or own)
+    if is_listed and not denied:
+        yield own
+
+
+def _is_namespaced(id_: ResourceId) -> bool:
+    return bool(id_.namespace) and (id_.group, id_.kind) not in CLUSTER_SCOPED
+
+
+_KIND_REFUSED = regex(r"resource \S{0,253}:\S{1,63} is not permitted in project")
+
+
+def _refused_kinds(app: App, failed: Failed) -> list[ResourceId]:
+    """The object, and one of each other kind that the project refuses to the same sync: permitting one alone moves the failure to the next."""
+    more = failures(app) if _KIND_REFUSED.search(failed.message) else ()
+    ids = (failed.id, *(f.id for f in more if _KIND_REFUSED.search(f.message)))
+    return list({(id_.group, id_.kind): id_ for id_ in reversed(ids) if id_}.values())[::-1]
 
 
 _LISTS = (("allow", "Whitelist"), ("deny", "Blacklist"))
@@ -96,6 +110,12 @@ def retyping_advice(id_: ResourceId, topic: str, patch: Sequence[Json]) -> tuple
         "spelling": spelling_caveat(patch),
     }
     return advice(__package__, f"sync-failed/{topic}", facts, id_)
+
+
+def retype_advice(id_: ResourceId, value: Json, fault: schema.Fault) -> tuple[Fix, ...]:
+    """The fix for a value of another type than its field that does not say what was meant."""
+    facts = {"at": fault.pointer, "expected": EXPECTED[fault.type], "written": type_words(value)}
+    return advice(__package__, "sync-failed/retype", {"object": str(id_), **facts}, id_)
 
 
 _NO_SUBJECT_NAMESPACE = regex(r"is invalid: \[?subjects\[\d{1,4}\]\.namespace: Required value")
@@ -210,6 +230,7 @@ def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[s
     """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
     silent, service = _WEBHOOK_UNREACHED.search(failed.message), webhook_service(failed.message)
+    refused = _refused_kinds(app, failed)
     return {
         **_managed_facts(app, failed),
         "app": str(app.ref),
@@ -217,7 +238,6 @@ def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[s
         "cluster": app.cluster,
         "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
         "destination_namespace": app.destination_namespace or "*",
-        "scope": "namespace" if id_ and id_.namespace and (id_.group, id_.kind) not in CLUSTER_SCOPED else "cluster",
         "object": str(id_ or app.ref),
         "created_by_sync": bool(
             id_
@@ -235,7 +255,8 @@ def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[s
         "service": service[1],
         "service_namespace": service[0],
         "policy": _policy_name(failed.message),
-        "permission": _permission(app, failed.id, project),
+        "permission": _permission(app, refused, project),
+        "refused_kinds": enumerated([each.kind for each in refused]),
         **_namespace_facts(app, failed),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),

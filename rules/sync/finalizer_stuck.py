@@ -150,6 +150,8 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
         ),
         fixes=tuple(renewal_fixes(app, fleet, resource.id, made))
         if made
+        else (*of_child, _alone_fix(child))
+        if child and child.deleting and (of_child := _named_error_fixes(child, _deletion_errors(child)))
         else _fixes(app, resource, finalizers, refusal),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
@@ -216,7 +218,7 @@ def _is_operator(resource: Resource) -> bool:
 def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
     unknown = any(_NO_CLUSTER.search(c.message) for c in app.conditions)
     lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
-    errors = [c for c in app.conditions if c.type == "DeletionError" or (c.is_error and _NO_PROJECT.search(c.message))]
+    errors = _deletion_errors(app)
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
     dull = None if deleted else _hook_without_health(app, fleet)
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
@@ -252,6 +254,11 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         ),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
     )
+
+
+def _deletion_errors(app: App) -> list[Condition]:
+    """The conditions of an Application that say why its deletion does not end."""
+    return [c for c in app.conditions if c.type == "DeletionError" or (c.is_error and _NO_PROJECT.search(c.message))]
 
 
 _DULL = ((2, 10), (2, 12))
@@ -326,6 +333,12 @@ _NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,
 
 
 def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
+    facts = {"name": "", "cluster": app.cluster, "app": str(app.ref)}
+    return _named_error_fixes(app, errors) or advice(__package__, "finalizer-stuck/deletion", facts)
+
+
+def _named_error_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
+    """The fixes for an error that names what the deletion lacks: a hook that fails, a project, a namespace."""
     no_project = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
     homeless = next((found for c in errors if (found := _NO_NAMESPACE.search(c.message))), None)
     failing = next((m for c in errors if (m := refusal_match(c.message)) and m.entry.id == "sync/deletion-hook"), None)
@@ -333,8 +346,10 @@ def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, 
         return advice(__package__, "sync-failed/deletion-hook", failing.facts)
     if no_project:
         topic, name = "no-project", no_project["name"] or no_project["named"]
+    elif homeless:
+        topic, name = "no-namespace", homeless["name"]
     else:
-        topic, name = ("no-namespace", homeless["name"]) if homeless else ("deletion", "")
+        return ()
     facts = {"name": excerpt(name), "cluster": app.cluster, "app": str(app.ref)}
     return advice(__package__, f"finalizer-stuck/{topic}", facts)
 

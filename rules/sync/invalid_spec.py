@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint import App, Condition, Finding, Fix, Fleet, Follows, Location, Rule, Symptom
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoting
@@ -101,6 +101,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             Symptom.operation(),
             Symptom.condition("SyncError"),
         ),
+        follows=tuple(Follows(c.symptom, mended=True) for c in app.conditions if c.type == "DeletionError"),
     )
 
 

@@ -1,7 +1,7 @@
 """The destination namespace is being deleted
 
 What it finds: a sync that the API server refuses since the namespace is being terminated, and a managed Namespace that has been terminating for
-minutes. If Kubernetes reports it, the finding names the remaining objects and the owners of their finalizers.
+minutes. The finding names the Application that renders the namespace and is being deleted too. If Kubernetes reports them, it names the remaining objects and the owners of their finalizers.
 
 Why it hurts: nothing can be created in the namespace, so self-heal and every sync fail until it is gone.
 
@@ -34,6 +34,10 @@ from ._failures import Failed, failures_explained_by
 _NAMESPACE = regex(r"\bnamespace (\S+) (?:because it )?is being terminated")
 
 
+_REMAINING = regex(r"\b([a-z0-9][a-z0-9.-]{0,252}?)\.? has \d{1,9} resource instances")
+"""Plurals of the kinds that are left, as the namespace controller counts them (pkg/controller/namespace/deletion)."""
+
+
 @dataclass(frozen=True)
 class Options:
     """minutes: the time that a namespace may take until it is gone."""
@@ -46,9 +50,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     refused = failures_explained_by(app, "namespace-terminating")
     names = sorted({_terminating_namespace(app, f) for f in refused})
     for name in names:
-        yield _finding(
-            app, name, [f for f in refused if _terminating_namespace(app, f) == name], _live_namespace(app, name)
-        )
+        of_it = [f for f in refused if _terminating_namespace(app, f) == name]
+        yield _finding(app, fleet, name, of_it, _live_namespace(app, name))
     for resource in app.of_kind("Namespace", ""):
         since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
         if (
@@ -56,7 +59,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             and resource.name not in names
             and app.observed_at - since > timedelta(minutes=options.minutes)
         ):
-            yield _finding(app, resource.name, [], resource.live, since)
+            yield _finding(app, fleet, resource.name, [], resource.live, since)
 
 
 def _terminating_namespace(app: App, failed: Failed) -> str:
@@ -69,22 +72,34 @@ def _live_namespace(app: App, name: str) -> Object | None:
     return resource.live if resource else None
 
 
-def _finding(app: App, name: str, refused: list[Failed], live: Object | None, since: datetime | None = None) -> Finding:
+def _finding(
+    app: App, fleet: Fleet, name: str, refused: list[Failed], live: Object | None, since: datetime | None = None
+) -> Finding:
     id_ = ResourceId("", "Namespace", "", name, "v1", app.cluster)
     with_finalizer = [
         str(c.get("message"))
+        for type_ in ("NamespaceFinalizersRemaining", "NamespaceContentRemaining")  # the telling one first
         for c in items(live, "status", "conditions")
-        if c.get("type") in ("NamespaceContentRemaining", "NamespaceFinalizersRemaining") and c.get("status") == "True"
+        if c.get("type") == type_ and c.get("status") == "True"
     ]
     state = f"has been terminating for {age_text(app.observed_at - since)}" if since else "is terminating"
     effect = (
         f"the sync of application {app.ref} fails"
         if refused
+        else f"the deletion of application {app.ref} does not end"
+        if app.deleting
         else f"nothing of application {app.ref} can be created in it"
     )
     held = () if with_finalizer else tuple(_held_objects(app, name))
-    waits = f" and waits for finalizer {held[0][1]} of {held[0][0].kind} {held[0][0].name}" if held else ""
-    facts = {"name": name, "app": str(app.ref)}
+    maker = next((ref for ref in fleet.owners(id_.key) if ref != app.ref and fleet.by_ref[ref].deleting), None)
+    state += f' with application "{maker.name}", which renders it' if maker else ""
+    waits = (
+        f"{',' if maker else ''} and waits for finalizer {held[0][1]} of {held[0][0].kind} {held[0][0].name}"
+        if held
+        else ""
+    )
+    left = list(dict.fromkeys(kind for message in with_finalizer for kind in _REMAINING.findall(message)))
+    facts = {"name": name, "app": str(app.ref), "left": Shell(",".join(left))}
     facts |= {"object": str(held[0][0].id), "command": Shell(kubectl_name(held[0][0].id))} if held else {}
     return Finding(
         message=in_passing(f"Namespace {name} {state}, so {effect}", with_finalizer[0])
@@ -98,7 +113,10 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
             *(f"{r.id} is being deleted, and finalizer {finalizer} holds it" for r, finalizer in held[:5]),
             *(() if with_finalizer or held else ("what is left in the namespace cannot be seen through Argo CD",)),
         ),
-        related=tuple(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
+        related=(
+            *([Related(maker, id_, role="cause")] if maker else []),
+            *(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
+        ),
         fixes=advice(__package__, "namespace-terminating/held" if held else "namespace-terminating", facts),
         explains=(*(consequences(app) if refused else ()), Symptom.health(id_), Symptom.extra(id_)),
         follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),

@@ -35,6 +35,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Location,
     Related,
     Resource,
@@ -61,7 +62,7 @@ from argolint.relations.blocked import (
 from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
 from argolint.sequence.order import PHASES, SYNC, Place, delete_policies, holds_others
-from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
+from argolint.values import annotations_of, dig, enumerated, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import HOOK, SYNC_OPTIONS, SYNC_WAVE, pod_spec, reads
 
 from ..shared.age import Patience, is_overdue
@@ -82,8 +83,11 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that comes too late, and one for each that blocks the objects after it."""
     found = [pair for pair in app.derive(blocked, fleet) if not _has_other_rule(app, pair)]
-    for later, pairs in _blocked_by_later(found):
-        yield _late_finding(app, fleet, later, pairs)
+    groups = list(_blocked_by_later(found))
+    for later, pairs in groups:
+        hook = pairs[0].waiting
+        also = [late for late, others in groups if others[0].waiting is hook and _is_of_later_phase(late, hook)]
+        yield _late_finding(app, fleet, later, pairs, also)
     for one in halted(app, fleet):
         if not app.is_awaiting(one.member.id):
             yield _paused_finding(app, one)
@@ -108,7 +112,12 @@ def _blocked_by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[B
         yield pairs[0].later, sorted(pairs, key=lambda p: (not p.now, p.waiting.place))
 
 
-def _late_finding(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Finding:
+def _is_of_later_phase(late: Member, hook: Member) -> bool:
+    return bool(hook.hook) and not late.hook and late.place.phase != hook.place.phase
+
+
+def _late_finding(app: App, fleet: Fleet, later: Member, pairs: list[Blocked], also: Sequence[Member]) -> Finding:
+    """The finding on one object that comes too late; `also`: all objects of a later phase that the same hook needs, of which one move is the fix."""
     first = pairs[0]
     claim = first.how == "consumer"
     at = first.waiting if claim else later
@@ -120,8 +129,9 @@ def _late_finding(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -
         confidence="proven" if first.sure else "likely",
         evidence=tuple(_evidence(app, fleet, pairs)),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
-        fixes=(*_fixes(app, fleet, first, pairs), *_end_operation_fixes(app, first.waiting.id)),
+        fixes=(*_fixes(app, fleet, first, pairs, also), *_end_operation_fixes(app, first.waiting.id)),
         explains=tuple(_begun_hook_symptoms(app, first.waiting.id)),
+        follows=(Follows.finding(RULE.id, also[0].id, mended=True),) if later in also[1:] else (),
     )
 
 
@@ -224,17 +234,18 @@ def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]
         yield f"{pairs[0].later.id} {there}: this stops the first sync of a new cluster"
 
 
-def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> Iterator[Fix]:
+def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked], also: Sequence[Member]) -> Iterator[Fix]:
     waiting, later = first.waiting, first.later
+    last = max(also or (later,), key=lambda member: member.place)
     facts = {
         "object": str(waiting.id),
-        "missing": str(later.id),
+        "missing": enumerated([str(member.id) for member in also or (later,)], "object"),
         "phase": PHASES[waiting.place.phase],
         "wave": str(waiting.place.wave),
         "later": str(later.place.wave),
         "weight": str(waiting.place.wave - 1),
         # a claim may wait for the first pod that mounts it, which must then come in its own wave
-        "next": str(later.place.wave + (later.id.kind != "PersistentVolumeClaim")),
+        "next": str(last.place.wave + (last.id.kind != "PersistentVolumeClaim")),
         "holds_others": holds_others(later.id.kind),
     }
     early = min(p.waiting.place for p in pairs)

@@ -40,15 +40,15 @@ from argolint import (
 )
 from argolint.application.permissions import object_refusal
 from argolint.edits.consequences import consequences, failed_by_health
-from argolint.messages import in_passing, quoting, shortened
+from argolint.messages import field_errors, in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import get
+from argolint.values import get, split_pointer
 from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
 from ..shared.crds import wanted_definitions
-from ..shared.fields import corrected
+from ..shared.fields import EXPECTED, corrected, type_words
 from ..shared.operations import retries_text, with_end_of_retries
 from ._claims import class_wants, growth_findings
 from ._failed_hooks import HookFailure, hook_failure, hook_wants
@@ -56,8 +56,8 @@ from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
 from ._options import failing_step
-from ._refusals import refusal_fixes, retyping_advice
-from ._slips import mistyped_values
+from ._refusals import refusal_fixes, retype_advice, retyping_advice
+from ._slips import coming_slips, mistyped_values
 from ._validation import coming_refusals, server_message, validated
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
@@ -164,29 +164,12 @@ def _mistyped_finding(app: App, fleet: Fleet, resource: Resource, fault: Fault) 
     topic, right = corrected(value, fault.type)
     patch = [{"op": "replace", "path": fault.pointer, "value": right}]
     return Finding(
-        message=f"{resource.id} has {_JSON_TYPES[type(value).__name__]} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server expects {_API_TYPES[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
+        message=f"{resource.id} has {type_words(value)} at {spot_of(resource.desired, fault.pointer)} in Git, where the API server expects {EXPECTED[fault.type]}: the next {failing_step(app, fleet, resource)} fails.",
         at=Location(app.ref, resource.id, fault.pointer),
         cause="validation",
         confidence="likely",
-        fixes=retyping_advice(resource.id, topic, patch) if topic else (),
+        fixes=retyping_advice(resource.id, topic, patch) if topic else retype_advice(resource.id, value, fault),
     )
-
-
-_API_TYPES = {
-    "string": "a string",
-    "integer": "a whole number",
-    "boolean": "a boolean",
-    "list": "a list",
-    "map": "a map",
-}
-_JSON_TYPES = {
-    "str": "a string",
-    "int": "a number",
-    "float": "a number",
-    "bool": "a boolean",
-    "list": "a list",
-    "dict": "a map",
-}
 
 
 def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
@@ -212,7 +195,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
             why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
-        follows=(Follows(Symptom.health(first.id)),) if first.id and _is_going(first) else (),
+        follows=tuple(_origins(app, first)),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
 
@@ -231,6 +214,20 @@ def _failure_message(subject: str, message: str, after: str) -> str:
     if known is None or known.entry.knows != "cause":
         return quoting(subject, message, after)
     return in_passing(f"{subject}: {known.says}", message, after)
+
+
+def _origins(app: App, failed: Failed) -> Iterator[Follows]:
+    """The findings about the manifest, or the old object, that say why it was refused."""
+    if failed.id is None:
+        return
+    if _is_going(failed):
+        yield Follows(Symptom.health(failed.id))
+    errors, resource = field_errors(failed.message), app.held(failed.id)
+    if any(error.pointer.endswith("/nodePort") for error in errors):
+        yield Follows.finding("node-port-taken", failed.id, mended=True)
+    lacking = {split_pointer(error.pointer)[-1] for error in errors if error.sort == "Required value"}
+    if resource and any(slip.meant in lacking for slip in coming_slips(resource, whole=False)):
+        yield Follows.finding("schema-field-unknown", failed.id, mended=True)
 
 
 def _is_going(failed: Failed) -> bool:
