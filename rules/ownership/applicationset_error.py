@@ -35,6 +35,7 @@ from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 from ._dead_paths import dead_paths
 from ._lacking import lack_of
+from ._set_edits import edit_fix
 
 _CAUSES = {
     "ApplicationGenerationFromParamsError": "generator",
@@ -144,7 +145,18 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(
-            Fix(
+            (
+                None
+                if lack
+                else edit_fix(
+                    fleet,
+                    raw,
+                    tuple(_generators(raw)),
+                    f"ApplicationSet {namespace}/{name}",
+                    text_at(condition, "message"),
+                )
+            )
+            or Fix(
                 (lack.remedy if lack else _specific_fix_text(fleet, raw, text_at(condition, "message")))
                 or _fix_text(cause, text_at(condition, "message")),
                 "application",

@@ -462,11 +462,26 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     live, desired = (resource.live, resource.desired) if resource else (None, None)
     if resource is None or live is None or desired is None or not pointer:
         return
-    was, wanted = get(live, pointer), get(desired, pointer)
-    if was == wanted:
+    if get(live, pointer) == get(desired, pointer):
         return
-    patch = [{"op": "remove", "path": pointer}] if was is MISSING else set_field(desired, pointer, was)
-    yield manifest_patch(resource.id, f"Write into Git what is live at {pointer}", patch)
+    pointers = [pointer, *_fixed_too(resource, pointer)]
+    patch: list[Json] = []
+    for each in pointers:
+        was = get(live, each)
+        patch += [{"op": "remove", "path": each}] if was is MISSING else set_field(desired, each, was)
+    yield manifest_patch(resource.id, f"Write into Git what is live at {enumerated(pointers, 'field')}", patch)
+
+
+def _fixed_too(resource: Resource, pointer: str) -> list[str]:
+    """Other fields that differ and cannot change either: the sync fails at them next."""
+    if (resource.group, resource.kind) not in _immutable_fields():
+        return []
+    return [
+        c.pointer
+        for c in resource.changes
+        if _is_immutable_change(resource, c)
+        and not (below(c.pointer, pointer) or below(pointer, c.pointer) or c.masked)
+    ]
 
 
 _FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
