@@ -271,7 +271,7 @@ def _finding(
     )
 
 
-_UNDECIDED = {"livenessProbe": "a container that hangs is not restarted", "startupProbe": "its pods never become ready"}
+_UNDECIDED = {"livenessProbe": "it never restarts a pod", "startupProbe": "its pods never become ready"}
 """What follows where the kubelet drops the result of a probe (pkg/kubelet/prober/worker.go)."""
 _PROTOCOL_NAMES = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
 
