@@ -18,6 +18,8 @@ from ..shared.peers import after_sync, peers
 
 Amounts = Mapping[str, Json]
 BOUNDS = ("LimitRange", "ResourceQuota")
+LEAST_MEMORY = Decimal(2**20)
+"""Bytes: no container starts with less (opencontainers/runc), so that a smaller number is a slip."""
 
 
 def bounding(app: App, fleet: Fleet, namespace: str) -> Iterator[Resource]:

@@ -57,7 +57,7 @@ def of_reason(
         name, logs = "crash", {"logs": f"job/{below.name}"}  # no pod of the Job says more than the Job
     ends = {
         "ended": str(job or ""),
-        "job": str(below or ""),
+        "job": str(below or "") if resource.kind != "CronJob" else "",  # a CronJob makes the next one all the same
         "job_command": Shell(kubectl_name(below)) if below else "",
     }
     facts = {**facts_of(resource), **logs, **ends, **(around or {}), "reason": excerpt(reason, 400)}

@@ -24,10 +24,10 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import manifest_patch, set_fields
+from argolint.edits import live_command, manifest_patch, set_fields
 from argolint.edits.advice import advice
 from argolint.values import dig, enumerated, get, items, mapping, maps, number_at, parse_time, sh, text_at, texts
-from argolint.values.kubernetes import pod_spec
+from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.labels import label_selector, labels_at
@@ -130,6 +130,21 @@ def room_fix(resource: Resource, *, perhaps: bool = False) -> Fix | None:
 def keeps_unready_pods(resource: Resource) -> bool:
     """Whether it is a StatefulSet that waits for a pod to be ready before it replaces it."""
     return resource.kind == "StatefulSet" and dig(resource.live, "spec", "podManagementPolicy") != "Parallel"
+
+
+def with_next_step(resource: Resource, pod: ResourceId | None, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes, and what has to go after an edit of the pod template: a Job, which takes none, or the pod that a StatefulSet does not replace."""
+    if pod is None or not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id) or fixes[0].before:
+        return fixes
+    if resource.kind == "Job":
+        title = "After the edit delete the Job, since its template cannot change in place"
+        command = f"kubectl delete {kubectl_name(resource.id)}"
+    elif pod.kind == "Pod" and keeps_unready_pods(resource):
+        title = "After the sync delete the pod, which its StatefulSet does not replace"
+        command = f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}"
+    else:
+        return fixes
+    return (fixes[0], live_command(resource.id, title, command), *fixes[1:])
 
 
 def stays_behind(resource: Resource, trouble: Trouble) -> bool:

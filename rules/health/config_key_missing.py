@@ -4,7 +4,7 @@ What it finds: a variable or a file of a pod that comes from a key which the Con
 the gate also the change that takes the key out, or asks for another one.
 
 Why it hurts: no new pod of the workload starts (CreateContainerConfigError, or a volume that cannot be mounted). Running pods go on, so the fault
-shows at the next rollout or when a node goes.
+shows at the next rollout or when a node goes. In place of a file that is mounted alone (`subPath`), the container gets an empty directory.
 
 How to fix: read the key that is there, or put the missing one back.
 
@@ -27,7 +27,7 @@ from argolint.values import annotations_of, enumerated, join_pointer, mapping, t
 from argolint.values.kubernetes import DATA_FIELDS, data_keys
 
 from ..shared.labels import labels_at
-from ..shared.references import ReadKey, near_key, read_keys
+from ..shared.references import ReadKey, mounted_keys, near_key, read_keys
 from ..shared.triage import worth_reading
 
 
@@ -37,11 +37,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if (
             workload.hook
             or workload.health.status not in ("", "Healthy", "Missing")
-            or not workload.mentions('"key"', "desired")
+            or not (workload.mentions('"key"', "desired") or workload.mentions('"subPath"', "desired"))
         ):
             continue
         reported: set[tuple[str, str, str]] = set()
-        for read in read_keys(workload.desired):
+        for read in (*read_keys(workload.desired), *(each.read for each in mounted_keys(workload.desired))):
             holder = app.find("", read.kind, workload.namespace, read.name)
             who = (read.kind, read.name, read.key)
             if holder is None or who in reported or not _is_lacking(holder, read.key):
@@ -70,8 +70,9 @@ def _is_filled(holder: Resource) -> bool:
 
 def _finding(app: App, workload: Resource, read: ReadKey, holder: Resource) -> Finding:
     keys = data_keys(holder.desired)
+    then = "new pods get a directory in its place" if read.pointer.endswith("/subPath") else "new pods will not start"
     return Finding(
-        message=f'{workload.id} reads key "{read.key}" of {read.kind} {read.name}, which Git does not define: new pods will not start.',
+        message=f'{workload.id} reads key "{read.key}" of {read.kind} {read.name}, which Git does not define: {then}.',
         at=Location(app.ref, workload.id, read.pointer),
         confidence="likely",
         evidence=(f"{holder.id} has {enumerated([f'{key!r}' for key in sorted(keys)], limit=8)}",),
@@ -91,7 +92,8 @@ def _fixes(workload: Resource, read: ReadKey, holder: Resource, keys: frozenset[
     yield manifest_text(
         holder.id,
         f'Give {read.kind} {read.name} the key "{read.key}", or read one that it has',
-        f"{holder.id} has {enumerated(sorted(keys), limit=20)}; `optional: true` lets pods start without the key",
+        f"{holder.id} has {enumerated(sorted(keys), limit=20)}"
+        + ("" if read.pointer.endswith("/subPath") else "; `optional: true` lets pods start without the key"),
     )
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import (
     App,
@@ -38,18 +39,19 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
-from argolint.values import annotations_of, json_in, mapping, maps, parse_time
+from argolint.values import annotations_of, join_pointer, json_in, mapping, maps, parse_time
+from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 from ..shared.peers import peer_wants
 from ._limits import bounding, states_of
 from ._meaning import facts_of
-from ._unmeasured import unmeasured
+from ._unmeasured import counted_too, unmeasured
 
 _NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
@@ -95,7 +97,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         old = is_overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
         if lasting or old or _has_failed_the_sync(app, hpa):
             complaint = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
-            yield resolved(_finding(app, hpa, condition, message), complaint)
+            found = _finding(app, hpa, condition, message)
+            yield _of_other_pods(app, hpa, message, found) or resolved(found, complaint)
         elif hpa.health.status == "Degraded":
             yield _late_metrics_finding(app, hpa, condition, message)
 
@@ -173,6 +176,35 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
         fixes=_fixes(app, hpa, message),
         explains=(Symptom.health(hpa.id),),
         follows=_follows(app, message),
+    )
+
+
+_OF_CONTAINER = regex(
+    r"missing request for (?P<what>[\w./-]{1,100}) in container (?P<container>[a-z0-9-]{1,63}) of Pod "
+)
+
+
+def _of_other_pods(app: App, hpa: Resource, message: str, finding: Finding) -> Finding | None:
+    """The finding where the container is that of another object, whose pods the selector of the target matches too."""
+    said, target = _OF_CONTAINER.search(message), _workload(app, hpa)
+    if said is None or target is None or (found := counted_too(app, target, said["container"])) is None:
+        return None
+    other, label = found
+    movable = label and other.id.kind in ("Job", "CronJob") and other.app == app.ref
+    facts = {
+        **_request_facts(str(other.id), said["what"]),
+        "target": str(target.id),
+        "container": said["container"],
+        "label": label if movable else "",
+        "patch": [{"op": "replace", "path": other.at + join_pointer(label), "value": other.id.name[:63].rstrip("-.")}],
+        "job": Shell(kubectl_name(other.id)) if other.id.kind == "Job" else "",
+        "late": "; the pods of earlier runs count until their Jobs are deleted" if other.id.kind == "CronJob" else "",
+    }
+    return replace(
+        finding,
+        message=f"{hpa.id} does not scale: the selector of {target.id} also matches pods of {other.id}, whose container {said['container']} requests no {said['what']}.",
+        related=(Related(other.app, other.id, role="cause"),),
+        fixes=advice(__package__, "hpa/counted-too", facts, other.id),
     )
 
 

@@ -35,8 +35,10 @@ from argolint.edits.advice import advice
 from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 from argolint.values.patterns import regex
+from argolint.values.quantities import amount
 
 from ..shared.pods import container_ends, status_reason
+from ._limits import LEAST_MEMORY
 from ._running import (
     is_crash_looping,
     is_unwell,
@@ -48,6 +50,7 @@ from ._running import (
 )
 
 _KILLED = regex(r"OOM-?killed", re.IGNORECASE)
+_AGAIN = regex(r"restarting failed container[ =]([a-z0-9-]{1,63})\b")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -62,8 +65,14 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload."""
     for resource, nodes in workloads(app):
-        if (killed := _killed_container(app, nodes)) is not None:
+        if (killed := _killed_container(app, nodes)) is not None and not _has_slip(resource):
             yield _finding(app, resource, nodes, *killed)
+
+
+def _has_slip(resource: Resource) -> bool:
+    """Whether a limit is so small that its unit is not meant: quantity-slip reports it."""
+    limits = (amount(dig(c, "resources", "limits", "memory")) for _, c in containers(resource.desired))
+    return any(limit is not None and 0 < limit < LEAST_MEMORY for limit in limits)
 
 
 def _killed_container(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
@@ -78,7 +87,9 @@ def _killed_container(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None
             return "", f"{node.id} is shown as OOMKilled"
     for node, event in pod_warnings(app, nodes):
         if _KILLED.search(event.message) and event.reason != "SystemOOM":
-            return "", f"{node.id}: {event.reason}: the container was OOM-killed"
+            named = (_AGAIN.search(e.message) for e in app.events(node.id, node.uid) or ())
+            name = next((found[1] for found in named if found), "")
+            return name, f"{node.id}: {event.reason}: the container was OOM-killed"
     return None
 
 
@@ -86,15 +97,19 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
     obj = resource.live or resource.any
     at, limit, name = _memory_limit(obj, name)
     shown = is_unwell(resource, nodes)
-    kept = f"at its limit of {limit}" if limit else "by its node"
+    kept = f" at its limit of {limit}" if limit else " by its node" if at else ""
     times = restarts(nodes[0])
     return Finding(
-        message=f"Container {name} of {resource.id} is OOM-killed {kept}, so its pods {'restart' if times else 'do not start'}.",
+        message=f"Container {name} of {resource.id} is OOM-killed{kept}, so its pods {'restart' if times else 'do not start'}.",
         at=Location(
             app.ref, resource.id, f"{at}/resources/limits/memory" if limit else f"{at}/resources" if at else ""
         ),
         severity="error" if shown else "warning",
-        evidence=(evidence, f"restarts of {nodes[0].id}: {times}", *(() if limit else ("it has no limit of its own",))),
+        evidence=(
+            evidence,
+            f"restarts of {nodes[0].id}: {times}",
+            *(() if limit or not at else ("it has no limit of its own",)),
+        ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
         fixes=advice(__package__, "out-of-memory", {"object": str(resource.id)}),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))

@@ -37,18 +37,19 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.values import age_text, enumerated, sh
-from argolint.values.kubernetes import kubectl_name, pod_spec, reads
+from argolint.values import age_text, enumerated
+from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
 from ..shared.age import Patience, is_overdue
+from ..shared.messages import catalogue
 from ..shared.operations import with_end_of_wait
+from ..shared.pod_edits import mounted_at
 from ..shared.pod_fixes import fixes
 from ..shared.pods import (
     Trouble,
@@ -139,8 +140,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     pods = [n for n in nodes if n.id.kind == "Pod"]
     subject = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
-    reason = _unmade_secret(app, fleet, resource, trouble) or _reason_text(
-        trouble, "fits" if resource.kind == "Pod" else "fit"
+    reason = (
+        _unmade_secret(app, fleet, resource, trouble)
+        or _wrong_mount(app, resource, trouble)
+        or _reason_text(trouble, "fits" if resource.kind == "Pod" else "fit")
     )
     held = _rolling.is_held_by_earlier_pods(resource, trouble)
     if held:
@@ -162,7 +165,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         fixes=with_end_of_wait(
             app,
             resource.id,
-            _with_next_step(resource, trouble, _fixes(app, fleet, resource, trouble, held=held, taken=taken)),
+            _rolling.with_next_step(
+                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)
+            ),
         ),
         explains=(
             Symptom.health(resource.id),
@@ -188,6 +193,20 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
 
 
+def _wrong_mount(app: App, resource: Resource, trouble: Trouble) -> str:
+    """Why a file or directory is mounted over the other, if the manifests show it; else empty."""
+    said = catalogue().match(trouble.whole or trouble.text, "pod")
+    if said is None or said.entry.id != "pod/mount-kind":
+        return ""
+    mount = mounted_at(app, resource.id, resource.live or resource.desired, said.facts["what"])
+    if mount is None:
+        return ""
+    read, there = mount[0].read, mount[1]
+    if there:
+        return f"cannot start: file {read.key} of {read.kind} {read.name} is mounted at {mount[0].path}, where the container has a directory"
+    return f"cannot start: {read.kind} {read.name} has no key {read.key}, and a directory in its place cannot replace file {mount[0].path}"
+
+
 def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Resource, port: int) -> Finding:
     """The finding where a DaemonSet has the port of the nodes that the pods ask for."""
     facts = {"object": str(resource.id), "other": str(other.id), "app": str(owner), "port": port}
@@ -198,22 +217,6 @@ def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Reso
         related=(Related(owner, other.id, role="cause"), *finding.related),
         fixes=advice(__package__, "host-port-taken", facts, resource.id),
     )
-
-
-def _with_next_step(resource: Resource, trouble: Trouble, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """The fixes, and what has to go after an edit of the pod template: a Job, which takes none, or the pod that a StatefulSet does not replace."""
-    if not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id) or fixes[0].before:
-        return fixes
-    pod = trouble.node.id
-    if resource.kind == "Job":
-        title = "After the edit delete the Job, since its template cannot change in place"
-        command = f"kubectl delete {kubectl_name(resource.id)}"
-    elif pod.kind == "Pod" and _rolling.keeps_unready_pods(resource):
-        title = "After the sync delete the pod, which its StatefulSet does not replace"
-        command = f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}"
-    else:
-        return fixes
-    return (fixes[0], live_command(resource.id, title, command), *fixes[1:])
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble, *, held: bool, taken: int) -> tuple[Fix, ...]:

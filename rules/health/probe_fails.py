@@ -1,7 +1,7 @@
 """A probe that the container cannot pass
 
 What it finds: a readiness, liveness or startup probe that fails because of the manifest. `port`: it uses a port that no container of the pod
-declares, while another is declared. `name`: no container has the port name. `protocol`: HTTP on a port with gRPC or TLS, or the reverse. `path`:
+declares, while another is declared. `name`: its container has no port of that name. `protocol`: HTTP on a port with gRPC or TLS, or the reverse. `path`:
 the server answers that the path does not exist. `timing`: the container is killed before it listens. `command`: the container has no such
 program.
 
@@ -49,7 +49,7 @@ from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 from ..shared.triage import worth_reading
-from ._ports import number_or_name, pod_ports, ports_text
+from ._ports import Port, number_or_name, pod_ports, ports_text
 from ._running import is_unwell, pod_warnings, restarts, workloads
 
 _KINDS = {"readinessProbe": "Readiness", "livenessProbe": "Liveness", "startupProbe": "Startup"}
@@ -113,9 +113,9 @@ def _coming_findings(app: App, resource: Resource) -> Iterator[Finding]:
         known = live.get(probe.at)
         lasting = known is not None and known.name == probe.name and not known.port
         if probe.name and not probe.port and probe.kind != "livenessProbe" and not lasting:
-            have = ports_text(pod_ports(pod_spec(resource.desired)[1])) or "no port"
+            have = ports_text(_own_ports(resource.desired or {}, probe)) or "no port"
             yield Finding(
-                message=f"The {_KINDS[probe.kind].lower()} probe of {resource.id} asks port {excerpt(probe.name, 63)}, a name that no container declares ({have}): new pods never become ready.",
+                message=f"The {_KINDS[probe.kind].lower()} probe of {resource.id} asks port {excerpt(probe.name, 63)}, a name that its container does not declare ({have}): new pods never become ready.",
                 at=Location(app.ref, resource.id, probe.pointer),
                 cause="name",
                 evidence=(f"container {probe.container}",),
@@ -155,7 +155,9 @@ def _seconds_to_kill(spec: Object) -> int:
     return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
 
 
-_SAID = regex(r"^(Readiness|Liveness|Startup) probe (?:failed|errored): (.*)", re.DOTALL)
+_SAID = regex(
+    r"^(Readiness|Liveness|Startup) probe (?:failed|errored(?: and resulted in \w{1,20} state)?): (.*)", re.DOTALL
+)
 _SILENT = regex(
     r"connection refused|failed to connect|deadline exceeded|i/o timeout|no route to host|Client\.Timeout",
     re.IGNORECASE,
@@ -166,7 +168,8 @@ _PROTOCOL = regex(
     re.IGNORECASE,
 )
 _NO_PATH = regex(r"statuscode: (404|405)\b")
-_NO_NAME = regex(r"couldn't find port: ")
+_NO_NAME = regex(r"strconv\.Atoi: parsing ")
+"""The kubelet takes a name that the container does not declare for a number (pkg/probe, ResolveContainerPort)."""
 _NO_PROGRAM = regex(
     r'exec: "(?P<what>[^"]{1,253})": (?:executable file not found|stat |permission denied|no such file)'
     r"|(?P<shell>[\w./-]{1,100}): (?:command )?not found(?![\w])"
@@ -214,6 +217,11 @@ def _container(obj: Object, probe: _Probe) -> Json:
     return get(obj, probe.at.rpartition("/")[0], {})
 
 
+def _own_ports(obj: Object, probe: _Probe) -> tuple[Port, ...]:
+    """The ports of the probe's container: the kubelet looks up a name there alone."""
+    return pod_ports({"containers": [_container(obj, probe)]})
+
+
 def _is_only_port_checked(obj: Object, probe: _Probe) -> bool:
     """Whether no probe of the container checks another port: only then the container may not listen at all yet."""
     return not any(other.port != probe.port for other in _probes(obj) if other.container == probe.container)
@@ -223,7 +231,7 @@ def _finding(
     app: App, resource: Resource, nodes: Sequence[Node], probe: _Probe, cause: str, node: Node, event: Event
 ) -> Finding:
     obj = resource.live or resource.any
-    ports = pod_ports(pod_spec(obj)[1])
+    ports = _own_ports(obj, probe) if cause == "name" else pod_ports(pod_spec(obj)[1])
     kind = _KINDS[probe.kind].lower()
     probed = str(probe.port or probe.name)
     have = ports_text(ports) or "no port"
@@ -233,13 +241,14 @@ def _finding(
     why = {
         "command": f"runs {excerpt(what, 63)}, which its container does not have",
         "port": f"asks port {probed}, which no container declares ({have})",
-        "name": f"asks port {excerpt(probed, 63)}, a name that no container declares ({have})",
+        "name": f"asks port {excerpt(probed, 63)}, a name that its container does not declare ({have})",
         "protocol": f"speaks {_PROTOCOL_NAMES.get(probe.how, '')} to port {probed}, which answers in another protocol",
         "path": f"asks a path of port {probed} that does not exist",
         "timing": f"gives up after {_seconds_to_kill(probe.spec)} s, before it listens on {probed}",
     }[cause]
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
-    shown = is_unwell(resource, nodes)
+    pods = _UNDECIDED.get(probe.kind, pods) if cause == "name" else pods
+    shown = is_unwell(resource, nodes) and (cause, probe.kind) != ("name", "livenessProbe")
     return Finding(
         message=f"The {kind} probe of {resource.id} {why}, so {pods}.",
         at=Location(app.ref, resource.id, _faulty_pointer(probe, cause)),
@@ -262,6 +271,8 @@ def _finding(
     )
 
 
+_UNDECIDED = {"livenessProbe": "it never restarts a pod", "startupProbe": "its pods never become ready"}
+"""What follows where the kubelet drops the result of a probe (pkg/kubelet/prober/worker.go)."""
 _PROTOCOL_NAMES = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
 
 
@@ -284,13 +295,17 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
     if desired is None or get(desired, probe.at, None) is None:
         return
     where = str(resource.id)
-    ports = {p.number: p for p in pod_ports(pod_spec(obj)[1]) if p.protocol == "TCP"}
+    every = pod_ports(pod_spec(obj)[1])
+    ports = {p.number: p for p in every if p.protocol == "TCP"}
+    if cause == "name":
+        named = [p for p in every if p.name == probe.name]  # by another container of the pod
+        ports = {p.number: p for p in named or _own_ports(obj, probe) if p.protocol == "TCP"}
     patch: list[Json] = []
     title = ""
     if cause in ("port", "name") and len(ports) == 1:
         (number,) = ports
         title, patch = (
-            f"Probe port {number}, which the container declares",
+            f"Probe port {number}, which {'its pod' if cause == 'name' and named else 'the container'} declares",
             [{"op": "replace", "path": probe.pointer, "value": number}],
         )
     elif cause == "protocol" and probe.how == "httpGet":
@@ -322,7 +337,10 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
             f"correct {probe.at}/exec/command, or add the program to the image\n",
             "its pods restart",
         )
-    elif cause in ("path", "port", "name"):
+    elif cause == "name":
+        text = f"ports:\n- name: {excerpt(probe.name, 63)}\n  containerPort: ...   # the number on which container {probe.container} listens; or write it at {probe.pointer}\n"
+        yield manifest_yaml(where, f"Declare the port in container {probe.container}, or probe it by its number", text)
+    elif cause in ("path", "port"):
         yield manifest_text(where, "Probe a path and port that the container answers", f"correct {probe.at}\n")
 
 

@@ -2,7 +2,7 @@
 
 What it finds: an object that Argo CD shows as Degraded or Unknown, Progressing for longer than allowed, or Suspended though its controller says that it
 failed, with the best known reason: its own status conditions, its Events, the state of its pods. A custom resource that its controller reports as
-failed, and whose kind has no health check in Argo CD, is a warning.
+failed, and whose kind has no health check in Argo CD, is a warning, as is a CronJob whose last run failed while Argo CD calls it Healthy.
 
 Why it hurts: the application counts as broken, sync waves and hooks after the object wait, and automation that depends on health stops.
 
@@ -86,6 +86,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     for resource in app.resources:
         if not resource.health.status and (condition := failed_condition(app, resource, options)):
             yield _unseen_failure_finding(app, resource, condition)
+    for resource in app.of_kind("CronJob", "batch"):
+        if resource.health.status in ("", "Healthy") and (run := _failed_run(app, resource)) is not None:
+            yield _failed_run_finding(app, fleet, resource, run)
     if _is_unhealthy_alone(app, options):
         yield _application_finding(app)
 
@@ -113,6 +116,27 @@ def _unseen_failure_finding(app: App, resource: Resource, condition: Object) -> 
         evidence=(excerpt(sentence, 400),),
         fixes=(*_reason_fixes(resource, sentence), *check),
         explains=(Symptom.health(resource.id),),
+    )
+
+
+def _failed_run(app: App, cron: Resource) -> Node | None:
+    """The newest Job of a CronJob that has ended, if it failed; None for a CronJob that is suspended."""
+    jobs = (n for n in app.children(cron.uid) if n.id.kind == "Job" and n.health.status in ("Healthy", "Degraded"))
+    newest = max(jobs, key=lambda n: (n.created_at is not None, n.created_at, n.id), default=None)
+    counts = is_health_counted(cron) and dig(cron.live, "spec", "suspend") is not True
+    return newest if counts and newest is not None and newest.health.status == "Degraded" else None
+
+
+def _failed_run_finding(app: App, fleet: Fleet, cron: Resource, run: Node) -> Finding:
+    """Argo CD calls a CronJob Healthy while a Job of it runs and as long as none has succeeded (resource_customizations/batch/CronJob); before 3.2 it has no health."""
+    below = tuple(n for n in (run, *app.descendants(run.uid)) if n.health.status == "Degraded")
+    found = _finding(app, fleet, cron, below)
+    why = found.message.removeprefix(f"{cron.id} is {cron.health.status}")
+    return replace(
+        found,
+        message=f"The last run of {cron.id} failed, which Argo CD does not count{why}",
+        severity="warning",
+        explains=tuple(Symptom.health(n.id) for n in below),
     )
 
 
@@ -356,8 +380,10 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
     """The object itself or what is below it, if it is a Job that has failed for good."""
     if (resource.group, resource.kind) == ("batch", "Job") and resource.health.status == "Degraded":
         return resource.id
-    jobs = (n.id for n in ailing if (n.id.group, n.id.kind) == ("batch", "Job") and n.health.status == "Degraded")
-    return next(jobs, None) if resource.kind != "CronJob" else None
+    jobs = [n for n in ailing if (n.id.group, n.id.kind) == ("batch", "Job") and n.health.status == "Degraded"]
+    if resource.kind == "CronJob":
+        jobs.sort(key=lambda n: (n.created_at is None, n.created_at), reverse=True)
+    return jobs[0].id if jobs else None
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:

@@ -10,14 +10,14 @@ from argolint.values import maps, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import containers, data_keys, pod_spec
 
-from .references import ReadKey, near_key, read_keys
+from .references import MountedKey, ReadKey, mounted_keys, near_key, read_keys
 
 _OTHER_USER = 1000
 
 
 def lacking_keys(app: App, id_: ResourceId, obj: Object | None, key: str) -> Iterator[tuple[ReadKey, frozenset[str]]]:
     """Each reference of the manifest to this key in a ConfigMap or Secret of the application that lacks it, with the keys that it has."""
-    for read in read_keys(obj):
+    for read in (*read_keys(obj), *(each.read for each in mounted_keys(obj))):
         holder = app.find("", read.kind, id_.namespace, read.name) if read.key == key else None
         keys = data_keys(holder.live) | data_keys(holder.desired) if holder else frozenset()
         if keys and key not in keys:
@@ -29,6 +29,24 @@ def key_edits(app: App, id_: ResourceId, obj: Object | None, key: str) -> tuple[
     found = [(near_key(key, keys), read.pointer) for read, keys in lacking_keys(app, id_, obj, key)]
     near = next((name for name, _ in found if name), "")
     return near, [{"op": "replace", "path": pointer, "value": near} for name, pointer in found if near and name == near]
+
+
+def mounted_at(app: App, id_: ResourceId, obj: Object | None, path: str) -> tuple[MountedKey, bool] | None:
+    """The single key that is mounted at this path of a container, and whether its ConfigMap or Secret has it; None if the application does not show that."""
+    for each in mounted_keys(obj):
+        holder = app.find("", each.read.kind, id_.namespace, each.read.name)
+        keys = data_keys(holder.live) | data_keys(holder.desired) if holder else frozenset()
+        if keys and each.path.rstrip("/") == path.rstrip("/"):
+            return each, each.read.key in keys
+    return None
+
+
+def sysctl_edits(obj: Object | None, name: str) -> list[Json]:
+    """The operation that takes a sysctl out of the pod template."""
+    at, spec = pod_spec(obj)
+    names = [text_at(each, "name") for each in maps(spec, "securityContext", "sysctls")]
+    last = "" if len(names) == 1 else f"/{names.index(name)}" if name in names else ""
+    return [{"op": "remove", "path": f"{at}/securityContext/sysctls{last}"}] if name in names else []
 
 
 def user_edits(obj: Object | None, container: str, user: str) -> tuple[int, list[Json]]:

@@ -18,7 +18,7 @@ from argolint.values.patterns import regex
 
 from .messages import catalogue
 from .operations import whole_sync_command
-from .pod_edits import key_edits, lacking_keys, own_gates, own_scheduler, user_edits
+from .pod_edits import key_edits, lacking_keys, mounted_at, own_gates, own_scheduler, sysctl_edits, user_edits
 from .pods import (
     ABSENT,
     INSUFFICIENT,
@@ -30,7 +30,7 @@ from .pods import (
     trouble_pointer,
     unread_pull_secrets,
 )
-from .references import near_names, read_keys, rename_operations
+from .references import MountedKey, near_names, read_keys, rename_operations
 from .unmade import hook_job, policy_facts, silent_maker, vault_facts
 
 _CONTROL_PLANE = "node-role.kubernetes.io/"
@@ -69,6 +69,12 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
     elif topic == "non-root":
         facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
+    elif topic == "sysctl":
+        facts["patch"] = sysctl_edits(obj, said["what"])
+    elif topic == "mount-kind":
+        facts |= {"near": "", "has": "", "patch": [], "key": "", "file": "", "holder": ""}
+        if (mount := mounted_at(app, id_, obj, said["what"])) is not None:
+            facts |= _mount_facts(app, id_, obj, *mount)
     elif topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
@@ -108,6 +114,17 @@ def _key_facts(app: App, id_: ResourceId, obj: Object | None, key: str) -> dict[
     keys = sorted({each for _, have in lacking_keys(app, id_, obj, key) for each in have})
     found: dict[str, Json] = {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
     return {**found, "bringer": ""} if keys else found
+
+
+def _mount_facts(app: App, id_: ResourceId, obj: Object | None, mount: MountedKey, there: bool) -> dict[str, Json]:
+    """The facts of a file that is mounted over a directory, or of a key that is missing, in place of which the kubelet mounts a directory."""
+    read = mount.read
+    found: dict[str, Json] = {"holder": f"{read.kind} {read.name}", "container": mount.container}
+    if not there:
+        return {**found, "key": read.key, **_key_facts(app, id_, obj, read.key)}
+    path = f"{mount.path.rstrip('/')}/{read.key}"
+    at = f"{read.pointer.rpartition('/')[0]}/mountPath"
+    return {**found, "file": path, "patch": [{"op": "replace", "path": at, "value": path}]}
 
 
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")

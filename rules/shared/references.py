@@ -76,6 +76,30 @@ def read_keys(manifest: Object | None) -> Iterator[ReadKey]:
                 )
 
 
+class MountedKey(NamedTuple):
+    """A file of a ConfigMap or Secret that a container mounts alone (subPath): the key, its pointer, and the path in the container. The kubelet makes a directory where the key is missing."""
+
+    read: ReadKey
+    path: str
+    container: str
+
+
+def mounted_keys(manifest: Object | None) -> Iterator[MountedKey]:
+    """Each key that the containers of this manifest mount alone; those of optional and projected volumes, and of volumes with items, are left out."""
+    holders = {
+        text_at(volume, "name"): (kind, text_at(volume, field, name))
+        for volume in items(pod_spec(manifest)[1], "volumes")
+        for kind, _, field, name in _KEY_FIELDS
+        if mapping(volume, field) and not items(volume, field, "items") and not dig(volume, field, "optional")
+    }
+    for at, container in containers(manifest):
+        for index, mount in enumerate(items(container, "volumeMounts")):
+            holder, key = holders.get(text_at(mount, "name")), text_at(mount, "subPath")
+            if holder and key and "/" not in key:
+                read = ReadKey(f"{at}/volumeMounts/{index}/subPath", *holder, key)
+                yield MountedKey(read, text_at(mount, "mountPath"), text_at(container, "name"))
+
+
 def near_key(key: str, keys: frozenset[str]) -> str:
     """The key that is nearly this one; empty if there is none."""
     return next(iter(get_close_matches(key, sorted(keys), 1, cutoff=0.6)), "")
