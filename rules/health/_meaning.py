@@ -188,4 +188,5 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "served": labels_of(resource.any).get("strimzi.io/cluster", "") or "CLUSTER",
         "acl": "",
         "kafka": "",
+        "grafana": "",
     }
