@@ -365,7 +365,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none; the only Grafana, if another namespace has it."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the only Grafana, if another namespace has it."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -375,13 +375,17 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         (k.namespace, k.name) == (resource.namespace, cluster) and not dig(k.any, "spec", "kafka", "authorization")
         for k in kafkas
     )
-    near = [k.name for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace]
-    alone = near[0] if cluster is not None and len(near) == 1 and cluster not in near else ""
+    near = {k.name: k for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace}
+    alone = next(iter(near)) if cluster is not None and len(near) == 1 and cluster not in near else ""
+    own = near.get(str(cluster))
+    rows = [app.resource(own), *(fleet.resource(ref, own) for ref in fleet.owners(own))] if own else []
+    waits = any(row is not None and row.health.status not in ("", "Healthy") for row in rows)
     grafanas = fleet.of_kind(app.cluster, resource.group, "Grafana")
     far = len(grafanas) == 1 and grafanas[0].namespace != resource.namespace
     far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
     grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
-    return {"made": made, "acl": "yes" if bare else "", "kafka": alone, "grafana": grafana}
+    ill = "yes" if waits else ""
+    return {"made": made, "acl": "yes" if bare else "", "kafka": alone, "ill": ill, "grafana": grafana}
 
 
 def _reason_fixes(
