@@ -8,7 +8,7 @@ from argolint import Fix, Resource, ResourceId
 from argolint.edits.advice import Shell, advice
 from argolint.messages import Match
 from argolint.redaction import excerpt
-from argolint.values import labels_of, mapping, maps, number_at, text_at
+from argolint.values import dig, labels_of, mapping, maps, number_at, text_at
 from argolint.values.kubernetes import kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
@@ -186,6 +186,10 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         **_backend_facts(resource),
         **_keda_facts(resource),
         "served": labels_of(resource.any).get("strimzi.io/cluster", "") or "CLUSTER",
+        "labelled": labels_of(resource.any).get("strimzi.io/cluster", ""),
+        "ill": "",
         "acl": "",
         "kafka": "",
+        "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
+        "grafana": "",
     }

@@ -1,15 +1,19 @@
-"""Failures that the controller of a custom resource reports, although Argo CD has no health check of the kind and shows nothing.
+"""Failures that the controller of a custom resource reports and Argo CD does not show: it has no health check of the kind, or one that looks elsewhere.
 
 Sources: kubernetes/community api-conventions (conditions, polarity, reasons); knative.dev/pkg and Cluster API (a condition's
-`severity`); crossplane-runtime, fluxcd and Strimzi (pauses).
+`severity`); crossplane-runtime, fluxcd and Strimzi (pauses); velero and CloudNativePG (a status without conditions).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from argolint import App, Object, Resource
-from argolint.values import annotations_of, dig, maps, parse_time, text_at
+from argolint.relations.polarity import every_condition, polarity, reports_success
+from argolint.values import annotations_of, dig, mapping, parse_time, text_at, texts
+from argolint.values.knowledge import load
 from argolint.values.kubernetes import is_of_current_spec
 from argolint.values.patterns import regex
 
@@ -33,35 +37,81 @@ _PASSES = "the object has been modified; please apply your changes to the latest
 _HALTS = frozenset({"suspend", "suspended", "pause", "paused", "hibernate", "hibernated"})
 
 
+_FAILED = frozenset(
+    "failed failure error errored unavailable invalid failedvalidation partiallyfailed rejected degraded unhealthy unreachable".split()
+)
+"""States of a status without conditions, in lower case, that mean a failure."""
+_STATES = ("phase", "state", "status", "health")
+_FLAGS = ("applied", "synced", "reconciled", "valid")
+_MESSAGES = ("message", "errorMessage", "lastError", "error", "reason")
+
+
 def failed_condition(app: App, resource: Resource, options: Patience) -> Object | None:
-    """The condition in which a controller reports, for longer than allowed, that it failed with the present spec; None if there is none."""
-    if (
-        "." not in resource.group
-        or resource.hook
-        or not resource.mentions('"False"', "live")
-        or not is_health_counted(resource)
-    ):
+    """The condition in which a controller reports, for longer than allowed, that it failed with the present spec; None if there is none.
+
+    A status without conditions counts as one: its type is the name of a field (`phase`), its status the value.
+    """
+    if resource.health.status not in ("", "Healthy") or "." not in resource.group or resource.hook:
         return None
-    if not resource.uid and not any(r.health.status for r in app.resources):
+    passed_over = resource.derive(_passed_over)
+    if resource.health.status == "Healthy" and not passed_over:
+        return None  # Argo CD's check has judged it
+    if not is_health_counted(resource) or (not resource.uid and not any(r.health.status for r in app.resources)):
         return None  # neither tree nor list has any health; newer versions keep it in the tree alone
     if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
-    for condition in maps(resource.live, "status", "conditions"):
-        if _is_failure(resource, condition) and is_of_current_spec(resource.live, condition) is not False:
-            since = parse_time(condition.get("lastTransitionTime"))
-            return condition if since and is_overdue(app, since, options.span) else None
+    made = text_at(mapping(resource.live, "metadata"), "creationTimestamp")
+    for condition in passed_over if resource.health.status else _failures(resource):
+        since = parse_time(condition.get("lastTransitionTime") or made)
+        if since and is_overdue(app, since, options.span):
+            return condition
     return None
 
 
+def _passed_over(resource: Resource) -> tuple[Object, ...]:
+    """The conditions that report a fault, and that Argo CD's health check of the kind does not look at."""
+    name = f"{resource.group}/{resource.kind}"
+    entries = [entry for entry in load(__package__, "unseen.yaml") if fnmatchcase(name, entry["by"])]
+    if not any(resource.mentions(f'"{kind}"', "live") for entry in entries for kind in entry["types"]):
+        return ()
+    return tuple(
+        c
+        for c in every_condition(resource.live)
+        for entry in entries
+        if c.get("type") in entry["types"] and c.get("status") == entry["status"] and _is_of_now(resource, c)
+    )
+
+
+def _failures(resource: Resource) -> Iterator[Object]:
+    """What reports a failure, in its conditions or, if it has none, elsewhere in its status."""
+    if not resource.mentions('"status"', "live"):
+        return
+    conditions = every_condition(resource.live)
+    yield from (c for c in conditions if _is_failure(resource, c) and _is_of_now(resource, c))
+    if any(reports_success(c) for c in conditions) or is_of_current_spec(resource.live) is False:
+        return
+    status = mapping(resource.live, "status")
+    message = next((text for field in _MESSAGES if (text := text_at(status, field))), "")
+    message = message or ", ".join(texts(status, "validationErrors")[:3])
+    said = [(field, text_at(status, field)) for field in _STATES if text_at(status, field).lower() in _FAILED]
+    said += [(field, "false") for field in _FLAGS if message and status.get(field) is False]
+    yield from ({"type": field, "status": value, "message": message} for field, value in said)
+
+
+def _is_of_now(resource: Resource, condition: Object) -> bool:
+    return is_of_current_spec(resource.live, condition) is not False
+
+
 def _is_failure(resource: Resource, condition: Object) -> bool:
-    """Whether a verdict is False for a reason that means a failure, or with a message of a cause that does not end by itself."""
-    reason, message = text_at(condition, "reason"), text_at(condition, "message")
+    """Whether a verdict is False, or a fault True, for a reason that means a failure, or with a message of a cause that does not end by itself."""
+    kind, reason, message = (text_at(condition, field) for field in ("type", "reason", "message"))
+    verdict = kind in _VERDICTS or kind.endswith(_OF_A_PART)
     return (
-        (condition.get("type") in _VERDICTS or text_at(condition, "type").endswith(_OF_A_PART))
-        and condition.get("status") == "False"
+        condition.get("status") == ("False" if verdict else "True")
+        and (verdict or polarity(kind) is False)
         and condition.get("severity") != "Info"
         and bool(message)
-        and (_FAILS.search(reason) is not None or _names_cause(resource, message))
+        and (_FAILS.search(reason) is not None or _names_cause(resource, f"{reason}: {message}"))
         and not _WAITS.match(reason)
         and _PASSES not in message
     )

@@ -2,7 +2,7 @@
 
 What it finds: an object that Argo CD shows as Degraded or Unknown, Progressing for longer than allowed, or Suspended though its controller says that it
 failed, with the best known reason: its own status conditions, its Events, the state of its pods. A custom resource that its controller reports as
-failed, and whose kind has no health check in Argo CD, is a warning, as is a CronJob whose last run failed while Argo CD calls it Healthy.
+failed, and whose kind has no health check in Argo CD, or one that does not look there, is a warning, as is a CronJob whose last run failed while Argo CD calls it Healthy.
 
 Why it hurts: the application counts as broken, sync waves and hooks after the object wait, and automation that depends on health stops.
 
@@ -84,8 +84,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         else:
             yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if not resource.health.status and (condition := failed_condition(app, resource, options)):
-            yield _unseen_failure_finding(app, resource, condition)
+        if condition := failed_condition(app, resource, options):
+            yield _unseen_failure_finding(app, fleet, resource, condition)
     for resource in app.of_kind("CronJob", "batch"):
         if resource.health.status in ("", "Healthy") and (run := _failed_run(app, resource)) is not None:
             yield _failed_run_finding(app, fleet, resource, run)
@@ -103,18 +103,22 @@ def _is_unhealthy_alone(app: App, options: Patience) -> bool:
     )
 
 
-def _unseen_failure_finding(app: App, resource: Resource, condition: Object) -> Finding:
+def _unseen_failure_finding(app: App, fleet: Fleet, resource: Resource, condition: Object) -> Finding:
     sentence = _condition_text(condition)
     facts = {**facts_of(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
-    check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
+    own = not resource.health.status and condition in maps(resource.live, "status", "conditions")
+    own = own and condition.get("status") == "False"
+    check = advice(__package__, "unhealthy/no-check", facts) if own and _REASON.fullmatch(facts["sort"]) else ()
+    state = "has failed" if own else f"reports {facts['what']}={condition.get('status')}"
+    why = "its health check does not look at that" if resource.health.status else "it has no health check of the kind"
     return Finding(
-        message=f'{resource.id} has failed ("{_quote(sentence)}"), which Argo CD does not show: it has no health check of the kind.',
+        message=f'{resource.id} {state} ("{_quote(sentence)}"), which Argo CD does not show: {why}.',
         at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
         cause=_cause(resource, sentence),
         severity="warning",
         confidence="likely",
         evidence=(excerpt(sentence, 400),),
-        fixes=(*_reason_fixes(resource, sentence), *check),
+        fixes=(*_reason_fixes(resource, sentence, around=_around(app, fleet, resource)), *check),
         explains=(Symptom.health(resource.id),),
     )
 
@@ -140,7 +144,7 @@ def _failed_run_finding(app: App, fleet: Fleet, cron: Resource, run: Node) -> Fi
     )
 
 
-_CONDITION = regex(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=\w+ ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
@@ -387,7 +391,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made, and whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the only Grafana, if another namespace has it."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -397,9 +401,17 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         (k.namespace, k.name) == (resource.namespace, cluster) and not dig(k.any, "spec", "kafka", "authorization")
         for k in kafkas
     )
-    near = [k.name for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace]
-    alone = near[0] if cluster is not None and len(near) == 1 and cluster not in near else ""
-    return {"made": made, "acl": "yes" if bare else "", "kafka": alone}
+    near = {k.name: k for k in fleet.of_kind(app.cluster, resource.group, "Kafka") if k.namespace == resource.namespace}
+    alone = next(iter(near)) if cluster is not None and len(near) == 1 and cluster not in near else ""
+    own = near.get(str(cluster))
+    rows = [app.resource(own), *(fleet.resource(ref, own) for ref in fleet.owners(own))] if own else []
+    waits = any(row is not None and row.health.status not in ("", "Healthy") for row in rows)
+    grafanas = fleet.of_kind(app.cluster, resource.group, "Grafana")
+    far = len(grafanas) == 1 and grafanas[0].namespace != resource.namespace
+    far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
+    grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
+    ill = "yes" if waits else ""
+    return {"made": made, "acl": "yes" if bare else "", "kafka": alone, "ill": ill, "grafana": grafana}
 
 
 def _reason_fixes(
@@ -557,9 +569,8 @@ def _is_counted(resource: Resource, condition: Object) -> bool:
 
 
 def _condition_text(condition: Object) -> str:
-    return f"{condition.get('type')}={condition.get('status')} {condition.get('reason') or ''}: {condition.get('message') or ''}".rstrip(
-        ": "
-    )
+    head = f"{condition.get('type')}={condition.get('status')} {condition.get('reason') or ''}".rstrip()
+    return f"{head}: {condition.get('message') or ''}".rstrip(": ")
 
 
 def _event_text(event: Event) -> str:

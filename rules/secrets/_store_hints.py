@@ -72,6 +72,7 @@ def hints(
     if key and cause == "not-found":
         yield from _item_id_hints(store, version, key)
         yield from _field_hints(store, key, secret_key)
+        yield from _arn_end_hints(store, key)
         yield from _spelling_hints(store, key, found_keys)
 
 
@@ -177,6 +178,22 @@ def _field_hints(store: stores.Store, key: str, secret_key: str) -> Iterator[Hin
             f'its key "{key}" is spelt as a field, and 1Password takes an item\'s title',
             _advised("field-for-item", store, key=key),
             evidence="remoteRef.key is the title of an item, remoteRef.property the label of a field",
+            sure=False,
+        )
+
+
+_ARN_END = regex(r"(?P<name>(?!arn:).{1,500})-(?P<end>(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{6})")
+
+
+def _arn_end_hints(store: stores.Store, key: str) -> Iterator[Hint]:
+    """A name of AWS Secrets Manager with what looks like the end of its ARN: a dash and six characters at random, which are no part of the name."""
+    found = _ARN_END.fullmatch(key)
+    service = str(dig(store.manifest, "spec", "provider", "aws", "service") or "SecretsManager")
+    if found and store.provider == "aws" and service == "SecretsManager":
+        yield Hint(
+            f'its key ends with "-{found["end"]}" as an ARN does, and AWS takes the name without that',
+            _advised("arn-end", store, name=found["name"]),
+            evidence="AWS Secrets Manager ends each ARN with a dash and six characters at random",
             sure=False,
         )
 
