@@ -414,7 +414,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     since = _kept_since(resource.kind, pointer) if own else ""
     older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
-        why = "most likely since it has no such field or a feature gate is off"
+        why = "most likely unknown to it or behind a feature gate"
     if older:
         why = f"which Kubernetes keeps from {since} on"
     counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
