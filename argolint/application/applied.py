@@ -146,9 +146,12 @@ def confirmed(resource: Resource, change: Change) -> bool:
 
 def adopts(app: App, resource: Resource) -> bool:
     """True if others created the object and the application was never synced: no value of Argo CD was edited."""
-    if resource.live is None or app.operation is not None or maps(app.status, "history"):
-        return False
-    makers = [found for found in managed_fields.managers(resource.live) if not found.subresource]
+    return app.operation is None and not maps(app.status, "history") and made_by_others(resource)
+
+
+def made_by_others(resource: Resource) -> bool:
+    """True if Argo CD has not written the live object, and others have."""
+    makers = [found for found in managed_fields.managers(resource.live or {}) if not found.subresource]
     return bool(makers) and not any(by_argocd(found) for found in makers)
 
 

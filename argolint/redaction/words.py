@@ -259,7 +259,7 @@ def _named_hidden(text: str, hide: Hide, *, code: bool) -> str:
     )
     if "%3" in text:
         text = _ESCAPED_PAIR.sub(lambda found: found[1] + hide(found[2]), text)
-    text = _SAID.sub(lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text)
+    text = _SAID.sub(lambda found: found[1] + (found[2] if _is_said_of(found) else _worded(found[2], hide)), text)
     text = _SET_TO.sub(lambda found: _set_to(found, hide), text)
     text = _VALUE_OF.sub(lambda found: found[1] + _surely(found["value"], found["name"], hide), text)
     text = _LOGGED_IN.sub(
@@ -493,6 +493,17 @@ def looks_secret(value: str) -> bool:
 def _worded(value: str, hide: Hide) -> str:
     inner, rest = _to_its_end(value, "")
     return hide(inner) + rest if looks_secret(inner) and is_secret("secret", inner) else value
+
+
+def _is_said_of(found: re.Match[str]) -> bool:
+    """Whether the word is the name of an object, perhaps with a full stop: `Secret db2-auth.`, `secret "postgres16" not found`."""
+    name, _ = _to_its_end(found[2], "")
+    quoted = found[1].lower().endswith('secret "') and re.fullmatch(r"[a-z0-9]+", name)
+    return _may_be_name(name) or bool(quoted and _MISSED.match(found.string, found.end()))
+
+
+_MISSED = regex(r'" (?:not found|already exists|is (?:forbidden|invalid))\b')
+"""What Kubernetes says of an object by its name."""
 
 
 def _set_to(found: re.Match[str], hide: Hide) -> str:

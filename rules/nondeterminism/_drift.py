@@ -34,6 +34,7 @@ from ._syncs import (
     has_outlived_sync,
     have_only_charts_moved,
     is_by_argocd,
+    is_later_than_commits,
     is_written_at_revision,
     last_sync,
     rotation_subject,
@@ -60,7 +61,9 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
                 continue  # another writer: a live edit, a controller, a rotation
             is_own_write = not upgraded and is_written_at_revision(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
-                _random_kind(change) if is_own_write and resource.kind != "Secret" else None
+                _random_kind(change)
+                if resource.kind != "Secret" and (is_own_write or is_later_than_commits(app, change))
+                else None
             )
             if kind is None:
                 others.append(change)
@@ -150,7 +153,7 @@ def _two_revision_signs(
     is_only_difference = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
     lone = is_only_difference and "config" not in kinds
     random = (
-        [place for place in found if _is_random(place)]
+        [place for place in found if _is_random(place) or is_later_than_commits(app, place[1])]
         if is_only_difference and at.moved and "secret" not in kinds
         else []
     )
@@ -162,7 +165,10 @@ def _two_revision_signs(
         fixed = item is not None and release is not None and charts.is_pinned(item, release)
         if kind == "secret" and (fixed or has_outlived_sync(app, resource)):
             continue  # the Application sets it, or an earlier commit kept it: so this change is intended
-        if item is not None and release is not None and not fixed:
+        if kind not in ("secret", "checksum") and is_later_than_commits(app, change):
+            why = "Git's time is later than the commit that it is rendered from, and nothing else in the text differs"
+            yield _change_sign(resource, change, kind, "likely", why)
+        elif item is not None and release is not None and not fixed:
             why = f"chart {release.label} generates a new {item.what} at each render ({', '.join(item.functions)})"
             pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
             yield _change_sign(

@@ -21,16 +21,18 @@ from ..shared import charts
 from ._drift import drift_signs
 from ._items import hashed_secret_signs, known_secret_signs, sign_with_item
 from ._renders import one_render_signs, two_render_signs
+from ._shapes import moved_times
 from ._sign import WORKLOADS, Sign, stronger
 from ._syncs import new_commits
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Two fresh renders of all that may be random, the plain manifests if a hook Secret may rotate, and the messages of commits since the sync
-    of a differing Secret."""
+    of a differing Secret or time."""
     if is_rendered(app):
         yield Want("render")
-        if any(r.modified for r in app.of_kind("Secret", "")):
+        times = (moved_times(c.desired, c.live) for r in app.changed for c in r.changes)
+        if any(r.modified for r in app.of_kind("Secret", "")) or any(times):
             yield from new_commits(app)
         if hook_secrets(app):
             yield Want("manifests")

@@ -132,9 +132,7 @@ def _existing_secret_fix(
     block = release.values_block({k: _filled_value(release, v) for k, v in values.items()})
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
-    caveat = (
-        f"Create it first: pruning then deletes {enumerated([f'Secret {old}' for old in replaced], limit=None)}. {pods}"
-    )
+    caveat = f"Create it first: pruning then deletes {enumerated([f'Secret {namespace}/{old}' for old in replaced], limit=None)}. {pods}"
     return Fix(
         title=f"Create {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
         target="helm-values",
@@ -236,11 +234,11 @@ def _literal_options(new: NewSecret) -> str:
 def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: the source of each key's value."""
     if new.exists:
-        yield f"# Secret {new.name} is a copy of what the pods use now, {_keys_text(new.keys)} of Secret {new.instead_of}."
+        yield f"# Secret {new.name} is a copy of what the pods use now, {_keys_text(new.keys)} of Secret {namespace}/{new.instead_of}."
     else:
-        yield f"# Secret {new.instead_of} is not live, so there is nothing to copy into Secret {new.name}:"
+        yield f"# Secret {namespace}/{new.instead_of} is not live, so there is nothing to copy into Secret {new.name}:"
     if new.absent:
-        yield f"# Pods read {_keys_text(new.absent)} of Secret {new.instead_of}, which it does not hold: add {'it' if len(new.absent) == 1 else 'them'}."
+        yield f"# Pods read {_keys_text(new.absent)} of Secret {namespace}/{new.instead_of}, which it does not hold: add {'it' if len(new.absent) == 1 else 'them'}."
     for key, command in new.keys.items():
         if command is None:
             yield f"#   {key}: a certificate, a key pair or a text that must fit its service, so no random value"
@@ -398,7 +396,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             f"does not own and that holds {keys}, or to the value in use: what is stored or signed with it may need it. In a chart of your own, take the value with `required` "
             "instead of randAlphaNum or genCA: `lookup` is empty under Argo CD."
         )
-        title = f"Fix {keys} of Secret {head.resource.name} in the values of {chart}{below}"
+        title = f"Fix {keys} of {head.resource} in the values of {chart}{below}"
     elif head.kind == "checksum":
         text = (
             f'Look in the templates of {chart} for "{head.key}": what it hashes calls a random function, the clock, or a helper that '

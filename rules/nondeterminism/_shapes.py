@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from datetime import UTC, datetime
 from typing import Literal
 
 from argolint import Json, ResourceId
@@ -113,6 +114,11 @@ TIME = regex(
     r"|20\d\d[01]\d[0-3]\d(?:[Tt_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?[Zz]?)?|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?"
 )
 
+_MOMENT = regex(
+    r"\b(20\d\d-?[01]\d-?[0-3]\d)[Tt _-]?([0-2]\d):?([0-5]\d)(?::?([0-5]\d))?(?:\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?\b|\b(1[5-9]\d{8})(?:\d{3}|\d{6}|\d{9})?\b"
+)
+"""A time to the minute at least: day, hour, minute, second, zone; or seconds since 1970."""
+
 _UUID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _PEM = regex(
@@ -141,6 +147,28 @@ def are_both_random(one: str, other: str, *, hashes: bool = True) -> bool:
         return False
     differing = [_unshared_parts(a, b) for a, b in zip(first, second, strict=True) if a != b]
     return bool(differing) and all(_are_random_words(a, b, hashes=hashes) for a, b in differing)
+
+
+def moved_times(one: Json, other: Json) -> tuple[tuple[datetime, datetime], ...]:
+    """The times, in pairs, that alone differ in two texts; a time without a zone is taken as UTC. Empty if anything else differs."""
+    if not (isinstance(one, str) and isinstance(other, str)) or one == other:
+        return ()
+    one, other = stand_in(one), stand_in(other)
+    if _MOMENT.sub("", one) != _MOMENT.sub("", other):
+        return ()
+    try:
+        times = [tuple(map(_moment, _MOMENT.finditer(text))) for text in (one, other)]
+    except ValueError:
+        return ()
+    return tuple((a, b) for a, b in zip(*times, strict=True) if a != b)
+
+
+def _moment(found: re.Match[str]) -> datetime:
+    day, hour, minute, second, zone, unix = found.groups()
+    if unix:
+        return datetime.fromtimestamp(int(unix), UTC)
+    offset = "+0000" if zone in (None, "Z") else zone.replace(":", "")
+    return datetime.strptime(f"{day.replace('-', '')}{hour}{minute}{second or '00'}{offset}", "%Y%m%d%H%M%S%z")
 
 
 def is_go_time(text: str) -> bool:

@@ -10,6 +10,8 @@ from argolint import App, Change, Object, Resource, ResourceKey, Want, Writer
 from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse_time, text_at, texts
 from argolint.values.patterns import regex
 
+from ._shapes import moved_times
+
 
 @dataclass(frozen=True)
 class LastSync:
@@ -81,6 +83,17 @@ def new_commits(app: App) -> tuple[Want, ...]:
         for index, (then, now) in enumerate(zip(operation.revisions, app.revisions, strict=True))
         if now != then and re.fullmatch(r"[0-9a-f]{40}", now)
     )
+
+
+def is_later_than_commits(app: App, change: Change) -> bool:
+    """Whether the sides differ in times alone, and Git's are later than the commits that are compared now: the render looked at the clock.
+
+    The server's date of a commit is its author's.
+    """
+    dates = [parse_time((app.evidence.get(want) or {}).get("date")) for want in new_commits(app)]
+    known = [date for date in dates if date is not None]
+    times = moved_times(change.desired, change.live) if known else ()
+    return bool(times) and all(old < new and max(known) < new <= app.observed_at + SLACK for new, old in times)
 
 
 def have_only_charts_moved(app: App) -> bool:

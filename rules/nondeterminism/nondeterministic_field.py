@@ -5,8 +5,8 @@ same revision is rendered. A CA bundle that is signed with a random Secret of th
 (nondeterministic-secret).
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ. *likely*: the chart is known
-to generate it, a commit after the last sync changed only one random word into another, or objects remain whose names end in other times or
-random words. *possible* (info): a ConfigMap's text differs at one revision in words of a setting. The cluster's version and kinds, or an input
+to generate it, a commit after the last sync changed only one random word into another or brought a time that is later than itself, or objects remain whose
+names end in other times or random words. *possible* (info): a ConfigMap's text differs at one revision in words of a setting. The cluster's version and kinds, or an input
 that is not pinned, may be the reason.
 
 Not reported: a value that the last apply sent in its present form, since a webhook changed it; and a CA bundle that is empty or a placeholder in

@@ -41,7 +41,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import applied_value, by_argocd, not_yet_applied, settled
+from argolint.application.applied import applied_value, by_argocd, made_by_others, not_yet_applied, settled
 from argolint.comparison import differences, matches_object, removed, rules_of
 from argolint.edits import (
     application_patch,
@@ -589,6 +589,12 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             yield _text_fix(
                 id_, "Give the content a fixed value: this very revision was synced with another one", _NEW_EACH_TIME
             )
+            return
+        case _ if marked and resource and made_by_others(resource):
+            yield _text_fix(
+                id_, "Give the content the value of the live object, which another program has made", _NEW_EACH_TIME
+            )
+            yield _new_name_fix(id_)
             return
         case _ if marked:
             yield _new_name_fix(id_)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argolint import (
     MISSING,
@@ -65,6 +65,7 @@ from argolint.values.patterns import regex
 from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
+from ..shared.operations import with_end_of_retries
 from ._failures import failures_explained_by
 from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
@@ -106,7 +107,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
     for resource in app.changed:
-        if not _is_builtin_kind(resource) and _dropped_changes(app, resource):
+        if not _is_of_server(resource.group) and _dropped_changes(app, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
 
 
@@ -120,7 +121,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     refused = [f for f in failures_explained_by(app, "schema-field-unknown") if _paths(f.message)]
     for failed in refused:
         read = _undeclared_field(app, failed.message, app.held(failed.id))
-        yield _finding(app, fleet, read, tuple(consequences(app)))
+        found = _finding(app, fleet, read, tuple(consequences(app)))
+        fixes = with_end_of_retries(app, found.fixes)
+        is_corrected = read.resource is not None and get(read.resource.desired, found.at.pointer) is MISSING
+        only_retries = is_corrected and fixes[:1] != found.fixes[:1]  # they apply a former commit
+        yield replace(found, fixes=fixes[:1] if only_retries else fixes)
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped_field_findings(app, resource)
@@ -171,7 +176,7 @@ def _undeclared_field(app: App, message: str, resource: Resource | None) -> _Und
     elif _is_builtin(group):
         schema_owner = "argocd" if by_argocd else "cluster"
     else:
-        schema_owner = "crd"
+        schema_owner = "cluster" if _is_of_server(group) else "crd"
     kind = resource.kind if resource else about.kind if about else ""
     crd = definition_of(app, group, kind) if group and schema_owner == "crd" else None
     return _UndeclaredField(message, paths, resource, live_only, schema_owner, where == "server-side-diff", crd)
@@ -386,10 +391,10 @@ def _is_argocds_own(resource: Resource, change: Change) -> bool:
     return below(change.pointer, "/operation") or not any(below(change.pointer, each) for each in wrong)
 
 
-def _is_builtin_kind(resource: Resource) -> bool:
-    """Whether the API server itself declares the fields of the kind, not a CRD."""
-    extends = resource.group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
-    return extends or "." not in resource.group or _is_builtin(resource.group)
+def _is_of_server(group: str) -> bool:
+    """Whether the API server itself declares the fields of the group's kinds, not a CRD."""
+    extends = group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
+    return extends or "." not in group or _is_builtin(group)
 
 
 def _kept_since(kind: str, pointer: str) -> str:
@@ -402,14 +407,14 @@ def _kept_since(kind: str, pointer: str) -> str:
 def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     runs = fleet.kubernetes_version(app.cluster)
     pointer = changes[0].pointer
-    own = _is_builtin_kind(resource)
+    own = _is_of_server(resource.group)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
     since = _kept_since(resource.kind, pointer) if own else ""
     older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
-        why = "most likely for its version or a feature gate"
+        why = "most likely unknown to it or behind a feature gate"
     if older:
         why = f"which Kubernetes keeps from {since} on"
     counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
@@ -574,6 +579,9 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
     # the whole entry would be removed, and someone meant it
     is_whole_entry = bool(removes) and removes[0]["path"] != pointer
+    if resource is not None and in_git:  # a refusal names all of them
+        named_too = [_pointer(path, resource.desired) for path in field.paths]
+        removes = removals(resource.desired, [p for p in named_too if get(resource.desired, p) is not MISSING])
     version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),
