@@ -121,3 +121,10 @@ def test_another_chart_of_the_same_name_is_not_taken_for_a_known_one() -> None:
     images = {"images": ["apache/airflow:2.8.4"]}
     (release,) = charts.releases(_app(source, {"chart": "airflow-8.9.0"}, "etl", summary=images))
     assert release.known is None
+
+
+def test_the_image_of_a_known_chart_is_read_with_registry_port_and_digest() -> None:
+    source = {"repoURL": "https://git.example.com/a.git", "path": "charts/shop"}
+    images = {"images": [f"registry.example.com:5000/bitnami/postgresql@sha256:{'a' * 64}"]}
+    found = charts.releases(_app(source, {}, "etl", summary=images))
+    assert [release.chart for release in found] == ["shop", "postgresql"]

@@ -264,3 +264,9 @@ def test_a_fix_fits_a_file_that_has_what_argo_cd_rendered(operation: Operation, 
         return
     with pytest.raises(EditError, match=why):
         list(fitted_operations([operation], data, rendered))
+
+
+def test_a_later_operation_is_compared_with_what_the_earlier_ones_leave() -> None:
+    items = {"l": [{"name": "x"}, {"name": "y"}, {"name": "z"}]}
+    twice: list[Operation] = [{"op": "remove", "path": "/l/0"}, {"op": "remove", "path": "/l/0"}]
+    assert list(fitted_operations(twice, items, items)) == twice

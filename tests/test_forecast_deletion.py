@@ -353,6 +353,8 @@ def test_a_prune_goes_in_reverse_order_with_prune_last_at_the_end() -> None:
     last = {"syncPolicy": {"syncOptions": ["PruneLast=true"]}}
     found = fate(fleet(app("web", left=left[:2], spec=last)), way="prune")
     assert order(found) == [(1, "early"), (1, "late")]
+    going = app("web", left=left[:2], metadata={"deletionTimestamp": "2026-01-01T11:00:00Z"})
+    assert order(fate(fleet(going), way="prune")) == [], "what is being deleted is no longer synced"
 
 
 def test_a_file_says_what_would_leave_git(tmp_path: Path) -> None:

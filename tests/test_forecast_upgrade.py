@@ -14,12 +14,12 @@ from argolint.engine.load import read_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast.conditions import CONDITIONS
-from argolint.forecast.releases import Product, has, shown, step
+from argolint.forecast.releases import Product, has, products, shown, step
 from argolint.forecast.table import TableError, rows
 from argolint.forecast.today import oldest_cluster
-from argolint.forecast.upgrade import Upgrade
+from argolint.forecast.upgrade import Upgrade, order_sentences
 from argolint.forecast.wanted import every_row, upgrades
-from argolint.model import Failure, Finding
+from argolint.model import AppRef, Failure, Finding, Location
 from argolint.plugins import upgrade_tables
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import FixtureTransport
@@ -1129,6 +1129,29 @@ def test_the_recorded_upgrade_comes_out_as_forecast(
     found = score(forecast_of(tmp_path / "it.json"), old, new, recording(after) / "truth.yaml")
     assert (found.missed, found.false) == (frozenset(), frozenset())
     assert len(found.hits) == changes[PHASES.index(phase)]
+
+
+ORDERS = [
+    ("argocd=3.6 kubernetes=1.36", "", ["Argo CD before Kubernetes"]),
+    ("kubernetes=1.36", "batch-v1beta1", ["The manifests before Kubernetes"]),
+    ("external-secrets=2.9", "batch-v1beta1", ["The CRDs of External Secrets before its operator"]),
+    ("external-secrets=2.9", "external-secrets.io-v1beta1", ["External Secrets 0.16 next", "The CRDs"]),
+    ("external-secrets=0.16", "external-secrets.io-v1beta1", ["The CRDs"]),
+    ("external-secrets=2.9", "external-secrets.io-v1alpha1", ["External Secrets 0.5 to", "External Secrets 0.16", "The CRDs"]),
+    ("external-secrets=2.9 kubernetes=1.36", "external-secrets.io-v1beta1", ["External Secrets 0.16", "The CRDs"]),
+]  # fmt: skip
+"""Upgrades, an API version that goes, and how the sentences on their order begin."""
+
+
+@pytest.mark.parametrize(("asked", "removed", "said"), ORDERS)
+def test_what_must_come_first_is_said_where_it_matters(asked: str, removed: str, said: list[str]) -> None:
+    known = products(upgrade_tables())
+    today = {"argocd": "3.5", "kubernetes": "1.30", "external-secrets": "0.15"}
+    wanted = dict(one.split("=") for one in asked.split())
+    steps = {id_: step(known[id_], today[id_], version) for id_, version in wanted.items()}
+    causes = [Finding("it goes", Location(AppRef("argocd", "web")), f"removed-api-{removed}")] if removed else []
+    sentences = list(order_sentences(steps, causes))
+    assert [text.startswith(begin) for text, begin in zip(sentences, said, strict=True)] == [True] * len(said)
 
 
 def test_nothing_is_forecast_twice() -> None:

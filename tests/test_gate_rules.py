@@ -1118,6 +1118,13 @@ UNCHECKED: Mapping[str, tuple[Case, tuple[str, ...]]] = {
             "whether Namespace far is there, in which ConfigMap far/far comes: no application has it, or had an object in it",
         ),
     ),
+    "a namespace in which another application is to be": (
+        Case(
+            {"web/far.yaml": [{**config("far"), "metadata": {"name": "far", "namespace": "far"}}]},
+            more={"cart": {"spec": {"destination": {"server": IN_CLUSTER, "namespace": "far"}}}},
+        ),
+        (),
+    ),
     "rules of a definition": (
         Case(
             {"web/tide.yaml": [made("Tide", "low", "sea.example/v1", spec={"height": 9})]},

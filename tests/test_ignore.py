@@ -168,6 +168,14 @@ def test_the_port_of_an_ingress_backend_is_one_leaf(owned: Object, shown: bool) 
     assert compare(live, ingress(80), Rules((rule,))).modified is shown
 
 
+def test_an_entry_speaks_of_the_object_as_it_was_before_others_removed_a_field() -> None:
+    entries = (
+        IgnoreRule("*", "*", json_pointers=("/metadata/namespace",)),
+        IgnoreRule("apps", "Deployment", namespace="shop", json_pointers=("/spec/replicas",)),
+    )
+    assert normalize(web(replicas=2), entries)["spec"] == {}
+
+
 def test_an_applications_entries_keep_their_place() -> None:
     entries = [
         {"kind": "Secret", "jsonPointers": ["/data"]},

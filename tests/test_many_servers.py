@@ -241,6 +241,9 @@ def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothin
         check(three.fleets, *more, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
         mixed = run_here("merge", *shards, *config, cwd=tmp_path)
         assert (mixed.code, "differ in their options: applications, --deep," in mixed.err) == (2, True), more
+    check(three.fleets, "eu/argocd/web", *config, "--shard", "2/4", "-o", f"json={shards[1]}")
+    mixed = run_here("merge", *shards, *config, cwd=tmp_path)
+    assert (mixed.code, "2.json is one of 4 shards, " in mixed.err) == (2, True)
 
 
 def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: CheckResult, tmp_path: Path) -> None:

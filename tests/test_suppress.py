@@ -162,13 +162,17 @@ def test_nothing_is_called_unused_where_something_was_not_looked_at() -> None:
 def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
     rows = (
         Accepted(fingerprint(DRIFT), "unexplained-drift", "argocd/shop"),
+        Accepted("e" * 32, "live-edit", "argocd/shop", "Deployment/shop/web", "/spec/paused"),
         Accepted("f" * 32, "shared-resource", "argocd/gone", "ClusterRole//x"),
     )
     base = Baseline("1.0", "https://s", "2026-05-01T00:00:00Z", rows, "b.json")
     found = suppress.apply(outcome(), suppressions(baseline=base)).findings
     assert found[0].suppressed == {"by": "baseline", "where": "b.json", "reason": "accepted on 2026-05-01"}
-    assert (found[1].cause, found[1].message) == ("baseline", "1 of 2 entries of b.json match no finding")
-    assert found[1].evidence == ("shared-resource argocd/gone ClusterRole//x",)
+    assert (found[1].cause, found[1].message) == ("baseline", "2 of 3 entries of b.json match no finding")
+    assert found[1].evidence == (
+        "live-edit argocd/shop Deployment/shop/web /spec/paused",
+        "shared-resource argocd/gone ClusterRole//x",
+    )
 
 
 @pytest.mark.parametrize(

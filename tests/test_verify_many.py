@@ -114,6 +114,18 @@ def _every(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
+def test_an_edit_of_an_application_that_was_not_read_is_not_verified() -> None:
+    def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        if not app.spec.get("ignoreDifferences"):
+            fix = Fix("Ignore it", "application", "the Application", IGNORE)
+            yield Finding("it ignores nothing", Location(app.ref), fixes=(fix,))
+
+    fleet, _ = read_fleet(testing.FixtureTransport(drifted(1)))
+    rule = Rule(id="asked", family="drift", severity="warning", doc="A rule.", check=check)
+    (found,) = inspect(fleet.apps[0], fleet, (ChosenRule(rule, rule.default_options),)).findings
+    assert found.fixes[0].unverified == "the states of the application's objects are not known"
+
+
 def test_what_one_fix_of_many_objects_leaves_is_not_held_against_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fix of a cause is judged by its own looks, also once the objects are too many to look for every finding."""
     monkeypatch.setattr("argolint.engine.proving._OwnRule._LOOKS", 1)

@@ -5,7 +5,6 @@ Applications are read one by one, and dropped after the rows have looked at them
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -226,7 +225,8 @@ def _filled(first: FirstStep, hit: Hit) -> str:
 
 def order_sentences(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
     """Sentences on the order of upgrades."""
-    causes = Counter(f.cause for f in findings)
+    causes = {str(f.cause) for f in findings}
+    operators = {c for c in causes if c.startswith("removed-api-external-secrets.io")}
     argocd, kubernetes, operator = (steps.get(p) for p in ("argocd", "kubernetes", "external-secrets"))
     if argocd and kubernetes:
         yield (
@@ -234,18 +234,16 @@ def order_sentences(steps: Mapping[str, Step], findings: Sequence[Finding]) -> I
             "and where it compares by structured merge it then cannot compare."
         )
     if operator:
-        if causes["removed-api-external-secrets.io-v1alpha1"]:
+        if "removed-api-external-secrets.io-v1alpha1" in causes:
             yield (
                 "External Secrets 0.5 to 0.15 first: they serve v1alpha1 and v1beta1. Write v1alpha1 manifests for v1beta1 and "
                 "sync them there."
             )
-        if operator.of < (0, 17) <= operator.to and any(
-            str(c).startswith("removed-api-external-secrets.io") for c in causes
-        ):
+        if operator.of < (0, 17) <= operator.to and operators:
             yield (
                 f"External Secrets 0.16 next: it serves v1beta1 and v1. Write every manifest for external-secrets.io/v1 and sync it there, "
                 f"then go on to {shown(operator.to)}."
             )
         yield "The CRDs of External Secrets before its operator: an operator that meets older CRDs misses its fields."
-    if kubernetes and any(str(cause).startswith("removed-api") for cause in causes):
+    if kubernetes and any(c.startswith("removed-api") for c in causes - operators):
         yield "The manifests before Kubernetes: what is written for an API version that is removed must be synced in the new one first."

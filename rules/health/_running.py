@@ -28,11 +28,7 @@ def _workloads(app: App) -> Sequence[tuple[Resource, Sequence[Node]]]:
             continue
         own = app.node(resource.id) if resource.kind == "Pod" else None
         below = (own,) if own else tuple(n for n in app.descendants(resource.uid) if n.id.kind == "Pod")
-        unwell = [
-            n
-            for n in below
-            if n is not None and (restarts(n) or n.health.status not in ("", "Healthy") or _is_down(resource))
-        ]
+        unwell = [n for n in below if restarts(n) or n.health.status not in ("", "Healthy")]
         if unwell and pod_spec(resource.any)[1]:
             found.append(
                 (

@@ -87,11 +87,12 @@ def _finding_of_others(app: App, fleet: Fleet, namespace: str, bounds: Sequence[
     refused = sorted(found, key=lambda pair: pair[0])
     if refused:
         (id_, refusal), *others = refused
-        bound = next(r for r in bounds if r.kind == refusal.by and app.resource(r.key) is not None)
+        bound = next(r for r in bounds if r.kind == refusal.by)
+        own = bound if app.resource(bound.key) is not None else bounds[0]
         more = f" and {len(others)} more" if others else ""
         yield Finding(
             message=f"{bound.id} will refuse new pods of {id_}{more}: {excerpt(refusal.says, 90)}.",
-            at=Location(app.ref, bound.id),
+            at=Location(app.ref, own.id),
             cause=_cause(refusal),
             confidence="likely",
             evidence=tuple(f"{one}: {excerpt(why.says, 200)}" for one, why in refused[:8]),
@@ -156,9 +157,11 @@ def _fixes(resource: Resource, bounds: Sequence[Resource], base: str, found: tup
 
 def _bound_fix(bounds: Sequence[Resource], refusal: Refusal) -> Fix:
     names = ", ".join(str(one.id) for one in bounds[:3])
-    widen = (
-        "Or widen the range" if refusal.by == "LimitRange" else "Or add a LimitRange with defaults, or a larger quota"
-    )
+    if refusal.by == "LimitRange":
+        widen = "Or widen the range"
+    else:
+        lacking = refusal.says.startswith("failed quota")
+        widen = "Or add a LimitRange with defaults, or a larger quota" if lacking else "Or enlarge the quota"
     edit = Edit("text", f"{names}: {refusal.says}\n")
     return Fix(widen, "manifest", names, edit, "it applies to every pod of the namespace")
 
