@@ -144,7 +144,7 @@ def _failed_run_finding(app: App, fleet: Fleet, cron: Resource, run: Node) -> Fi
     )
 
 
-_CONDITION = regex(r"^\w+=\w+ ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=\w+(?: \w+)?: (?=\S)")
 
 
 def _quote(reason: str) -> str:
