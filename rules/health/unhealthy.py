@@ -107,9 +107,10 @@ def _unseen_failure_finding(app: App, fleet: Fleet, resource: Resource, conditio
     own = own and condition.get("status") == "False"
     check = advice(__package__, "unhealthy/no-check", facts) if own and _REASON.fullmatch(facts["sort"]) else ()
     state = "has failed" if own else f"reports {facts['what']}={condition.get('status')}"
+    quote = f' ("{_quote(sentence)}")' if condition.get("message") else ""
     why = "its health check does not look at that" if resource.health.status else "it has no health check of the kind"
     return Finding(
-        message=f'{resource.id} {state} ("{_quote(sentence)}"), which Argo CD does not show: {why}.',
+        message=f"{resource.id} {state}{quote}, which Argo CD does not show: {why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
         cause=_cause(resource, sentence),
         severity="warning",
