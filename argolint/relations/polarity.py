@@ -18,6 +18,8 @@ _BAD_WHEN_TRUE = frozenset(
     "Blocked Denied Rejected Refused Expired Lost Corrupted Aborted Dangling".split()
 )
 """Last words of types that report a fault as True, and as False that there is none."""
+_ON_PURPOSE = frozenset("Stopped Paused Suspended Terminating Aborted".split())
+"""Those that someone may have asked for."""
 _NEITHER = frozenset(
     "Needed Required Requested Deprecated Disabled Deleted Removed Drained Drifted Changed Modified Limited Detached Cordoned Hibernated Scaled Migrated "
     "Promoted Restarted Replaced Upgraded Archived Triggered Enabled Encrypted Shared Cancelled Canceled Interrupted Overridden Throttled".split()
@@ -52,6 +54,12 @@ def every_condition(live: Object | None) -> tuple[Object, ...]:
     return (*(c for part in parts for c in maps(part, "conditions")), *maps(status, "conditions"))
 
 
+def is_fault(kind: str) -> bool:
+    """Whether the last word of the type is that of a fault (`Stalled`), so that True needs no reason."""
+    words = _WORD.findall(kind.rpartition("/")[2])
+    return bool(words) and words[-1] in _BAD_WHEN_TRUE - _ON_PURPOSE and polarity(kind) is False
+
+
 def polarity(kind: str) -> bool | None:
     """True if a condition of this type is good news as True, False if it is bad news as True; None if its name does not say."""
     words = _WORD.findall(kind.rpartition("/")[2])
@@ -81,7 +89,7 @@ def reports_fault(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
     good = polarity(kind)
     if good is False:
         return status == "True"
-    return status in bad and (good or (not _says_what_is_so(kind) and _states_fault(condition)))
+    return status in bad and (good or (not _says_what_is_so(kind) and states_fault(condition)))
 
 
 def may_report_fault(condition: Object) -> bool:
@@ -107,6 +115,7 @@ def _says_what_is_so(kind: str) -> bool:
     )
 
 
-def _states_fault(condition: Object) -> bool:
+def states_fault(condition: Object) -> bool:
+    """Whether the reason or the message of a condition says by its words that something failed."""
     texts = (text_at(condition, "reason"), text_at(condition, "message")[:2000])
     return any(_FAULT.search(text) and not _DENIED_FAULT.search(text) for text in texts)

@@ -192,4 +192,5 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "kafka": "",
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
         "grafana": "",
+        "scaled": "",
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from argolint import App, Object, Resource
-from argolint.relations.polarity import every_condition, polarity, reports_success
+from argolint.relations.polarity import every_condition, is_fault, polarity, reports_success, states_fault
 from argolint.values import annotations_of, dig, mapping, parse_time, text_at, texts
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import is_of_current_spec
@@ -111,10 +111,17 @@ def _is_failure(resource: Resource, condition: Object) -> bool:
         and (verdict or polarity(kind) is False)
         and condition.get("severity") != "Info"
         and bool(message)
-        and (_FAILS.search(reason) is not None or _names_cause(resource, f"{reason}: {message}"))
+        and (_FAILS.search(reason) is not None or _tells_fault(resource, condition))
         and not _WAITS.match(reason)
         and _PASSES not in message
     )
+
+
+def _tells_fault(resource: Resource, condition: Object) -> bool:
+    """Whether the type alone, the words without a reason, or the meaning of the message is that of a failure."""
+    kind, reason, message = (text_at(condition, field) for field in ("type", "reason", "message"))
+    plain = is_fault(kind) or (not reason and states_fault(condition))
+    return plain or _names_cause(resource, f"{reason}: {message}")
 
 
 def _names_cause(resource: Resource, message: str) -> bool:

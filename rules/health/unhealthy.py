@@ -110,9 +110,10 @@ def _unseen_failure_finding(app: App, fleet: Fleet, resource: Resource, conditio
     own = own and condition.get("status") == "False"
     check = advice(__package__, "unhealthy/no-check", facts) if own and _REASON.fullmatch(facts["sort"]) else ()
     state = "has failed" if own else f"reports {facts['what']}={condition.get('status')}"
+    quote = f' ("{_quote(sentence)}")' if condition.get("message") else ""
     why = "its health check does not look at that" if resource.health.status else "it has no health check of the kind"
     return Finding(
-        message=f'{resource.id} {state} ("{_quote(sentence)}"), which Argo CD does not show: {why}.',
+        message=f"{resource.id} {state}{quote}, which Argo CD does not show: {why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
         cause=_cause(resource, sentence),
         severity="warning",
@@ -410,8 +411,25 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     far = len(grafanas) == 1 and grafanas[0].namespace != resource.namespace
     far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
     grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
-    ill = "yes" if waits else ""
-    return {"made": made, "acl": "yes" if bare else "", "kafka": alone, "ill": ill, "grafana": grafana}
+    return {
+        **{
+            "made": made,
+            "acl": "yes" if bare else "",
+            "kafka": alone,
+            "ill": "yes" if waits else "",
+            "grafana": grafana,
+        },
+        "scaled": _version_of_target(app, resource),
+    }
+
+
+def _version_of_target(app: App, resource: Resource) -> str:
+    """The apiVersion that the target of a scaler has in the cluster, where the scaler names another one of its group."""
+    ref = mapping(resource.any, "spec", "scaleTargetRef")
+    named = text_at(ref, "apiVersion")
+    same = (r for r in app.of_kind(text_at(ref, "kind"), named.partition("/")[0]) if r.name == text_at(ref, "name"))
+    version = next((text_at(r.live, "apiVersion") for r in same if r.namespace == resource.namespace), "")
+    return version if version != named else ""
 
 
 def _reason_fixes(
