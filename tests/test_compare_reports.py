@@ -12,8 +12,13 @@ from tests.conftest import Ran, run_argolint
 
 
 @pytest.fixture(scope="module")
-def reports(report_of: Callable[[str], Path]) -> tuple[Path, ...]:
-    return tuple(report_of(f"harbourline/{phase}") for phase in ("1-first-sync", "2-after-mutate", "3-after-commits"))
+def reports(report_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Those of two recorded phases, and of a later moment at which some faults are gone."""
+    two = tuple(report_of(f"harbourline/{phase}") for phase in ("2-after-mutate", "3-after-commits"))
+    last = {**json.loads(two[0].read_text()), "started_at": "2027-01-01T00:00:00Z"}
+    third = tmp_path_factory.mktemp("reports") / "third.json"
+    third.write_text(json.dumps(last))
+    return (*two, third)
 
 
 def compare(*args: str | Path) -> Ran:
@@ -23,13 +28,13 @@ def compare(*args: str | Path) -> Ran:
 def test_what_is_new_stands_under_its_cause_with_the_fix(reports: tuple[Path, ...]) -> None:
     ran = compare(reports[0], reports[1])
     assert ran.code == 1
-    block = next(b for b in ran.out.split("\n\n") if "No External Secrets Operator serves cluster" in b)
+    block = next(b for b in ran.out.split("\n\n") if "too little ephemeral-storage" in b)
     assert block.startswith(
-        "+ new\nerror    argocd/edge-gateway-secrets, argocd/edge-scanner-hub · fixes both\n"
-        "         No External Secrets Operator serves cluster https://edge.example.com:6444."
+        "+ new\nerror    argocd/keycloak, argocd/tracking-rabbitmq · fixes both\n"
+        "         The nodes of cluster https://kubernetes.default.svc have too little ephemeral-storage for\n"
     )
-    assert "4 findings" in block
-    assert "fix: Install the External Secrets Operator on this cluster" in block
+    assert "3 findings" in block
+    assert "fix: Leave ephemeral-storage out of requests and limits, since no node offers enough of it" in block
     assert max(len(line) for line in ran.out.splitlines() if line[:1] in "+-0123456789e") <= 100
 
 

@@ -199,6 +199,8 @@ def test_children_go_with_their_own_objects_in_the_turn_of_their_application() -
         "Application argocd/child is deleted, as an object of argocd/root, with its only object.",
         "Application argocd/orphan is deleted, as an object of argocd/root, and its only object stays in the cluster.",
     ]
+    data["apps"][0]["resources"][0].pop("desired")  # a cascade asks the cluster, not Git
+    assert [name for _, name in order(fate(data, "root"))] == ["settings", "of-child", "child", "orphan"]
 
 
 def test_what_lies_below_an_application_without_a_finalizer_stays_as_it_is() -> None:

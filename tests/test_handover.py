@@ -18,9 +18,9 @@ from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import read_application, read_fleet
 from argolint.engine.plan import ChosenRule, Plan
-from argolint.model import Fact, ResourceId, Trial
+from argolint.model import AppRef, Edit, Fact, Fix, ResourceId, Trial
 from argolint.plugins import load_rules
-from argolint.proof.handover import GUARD, with_trials
+from argolint.proof.handover import GUARD, trial_effects, with_trials
 from argolint.reports import document as report
 from argolint.values.kubernetes import SYNC_OPTIONS
 
@@ -172,6 +172,16 @@ def test_a_third_application_that_may_still_want_the_object_keeps_the_fix_from_b
         each["resources"][0]["live"] = {**state, "metadata": {**state["metadata"], "annotations": notes}}
     fix = first(data)
     assert (fix.verified, fix.unverified) == (None, "a command is not run")
+
+
+def test_a_fix_has_the_effects_of_its_own_parts() -> None:
+    def fact(name: str, *trials: Trial) -> Fact:
+        return Fact("key", AppRef("argocd", name), trials=trials)
+
+    shared = ResourceId("", "ConfigMap", "shop", "common", "v1")
+    kept, left = Trial("keep", shared, effects=("restarts",)), Trial("release", shared, effects=("deletes",))
+    one = Fix("Keep it", "manifest", "Git", Edit("text", ""), trials=((AppRef("argocd", "a"), "keep"),))
+    assert trial_effects(one, (fact("a", kept, left), fact("b", kept, left))) == {"restarts"}
 
 
 def test_shards_come_to_the_same_verdict() -> None:

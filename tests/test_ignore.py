@@ -176,6 +176,15 @@ def test_an_entry_speaks_of_the_object_as_it_was_before_others_removed_a_field()
     assert normalize(web(replicas=2), entries)["spec"] == {}
 
 
+def test_an_expression_finds_what_a_later_pointer_removes() -> None:
+    named = {"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]}
+    entries = (
+        IgnoreRule("*", "*", jq_paths=('.spec.containers[] | select(.name == "a") | .image',)),
+        IgnoreRule("*", "*", json_pointers=("/spec/containers/0/name",)),
+    )
+    assert normalize(web(**named), entries)["spec"]["containers"] == [{}, {"name": "b", "image": "b:1"}]
+
+
 def test_an_applications_entries_keep_their_place() -> None:
     entries = [
         {"kind": "Secret", "jsonPointers": ["/data"]},

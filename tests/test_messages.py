@@ -88,7 +88,10 @@ def test_an_entry_of_somebody_else_is_found_by_its_words(package: Any) -> None:
         ([{"id": "a/b", "match": ["(abc"]}], "is no regular expression"),
         ([{"id": "a/b", "match": ["abc"]}, {"id": "a/b", "match": ["abd"]}], "is there twice"),
         ([{"id": "a/b", "match": ["abc"], "before": ["a/c"]}], "which is not there"),
-        ([{"id": "a/b", "match": ["abc"], "before": ["a/b"]}], "in a circle"),
+        (
+            [{"id": "a/a", "match": ["abc"]}, {"id": "a/b", "match": ["abc"], "before": ["a/b"]}],
+            "entry a/b: `before` leads in a circle",
+        ),
         ([{"id": "a/b", "match": ["abc"], "when": {"stage": ["noon"]}}], "no stage is called noon"),
         ([{"id": "a/b", "match": ["abc"], "cuase": "x"}], "cuase"),
         ([{"match": ["abc"]}], "id"),

@@ -352,8 +352,6 @@ def _with_kept_values(desired: Json, kept: Json, live: Json, at: Place) -> Json:
 
     Lists without a merge key come from live as a whole, as in a JSON merge patch.
     """
-    if kept == live:
-        return desired
     if isinstance(live, dict) and isinstance(kept, dict):
         base = desired if isinstance(desired, dict) else {}
         changes = {

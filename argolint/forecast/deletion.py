@@ -163,9 +163,8 @@ def with_apps_below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
         if app.ref in seen:
             continue
         seen[app.ref] = app
-        for row in app.rows:
-            if not row.requires_pruning and cascades(app):
-                queue += children_of(fleet, row.group, row.kind, row.namespace, row.name)
+        for row in app.rows if cascades(app) else ():
+            queue += children_of(fleet, row.group, row.kind, row.namespace, row.name)
     return tuple(seen.values())
 
 

@@ -44,9 +44,7 @@ def own_path(path: Path, tree: Path | None = None) -> Path:
             )
         if links > _MAX_LINKS:
             raise UsageError(f"{path} leads from link to link without end", "name the place itself")
-        parts.extendleft(reversed(target.parts))
-        if target.is_absolute():
-            here = Path(parts.popleft())
+        parts.extendleft(reversed(target.parts))  # an absolute one begins again at `/`
     return here
 
 
