@@ -244,7 +244,19 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     made = {"maker", "command", "there", "app", "policy", "copier", "copier_command", *login}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
-    later |= {"gated", "gates", "scheduler", "uid", "has", "file", "holder", "key"}  # of what the pods' own spec says
+    later |= {
+        "gated",
+        "gates",
+        "scheduler",
+        "uid",
+        "has",
+        "file",
+        "holder",
+        "key",
+        "ill",
+        "cron",
+        "logs",
+    }  # of what the pods' own spec says
     assert (
         _missing(
             needed,
@@ -274,7 +286,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     }
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-hook", "-key", "-made")),
+        *(f"pods/missing{more}" for more in ("", "-hook", "-key", "-made", "-program")),
         "pods/constraint",
         "pods/policy",
         "pods/security",

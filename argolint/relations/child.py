@@ -257,10 +257,14 @@ def _came_late(complaint: Complaint, made: datetime | None) -> bool:
 
 
 def is_rolled_out(live: Object) -> bool:
-    """True if Argo CD's own check calls this Deployment or StatefulSet Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
+    """True if Argo CD's own check calls this workload Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go, health_daemonset.go)."""
     status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
     kind = live.get("kind")
     current = number_at(status, "observedGeneration") >= number_at(live, "metadata", "generation") > 0
+    if kind == "DaemonSet":
+        counts = [number_at(status, field) for field in ("updatedNumberScheduled", "numberAvailable", "numberReady")]
+        wanted = number_at(status, "desiredNumberScheduled")
+        return current and wanted > 0 and counts == [wanted] * 3
     if not isinstance(wanted, int) or not current or kind not in ("Deployment", "StatefulSet") or wanted < 1:
         return False
     counts = [number_at(status, field) for field in ("replicas", "updatedReplicas", "readyReplicas")]

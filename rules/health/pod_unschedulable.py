@@ -112,6 +112,7 @@ def _unhealthy_workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]
             yield resource, nodes
 
 
+_SEEMS = "seems to make"
 _NEVER_PLACED = ("cannot be scheduled", "cannot be created", "are refused by")
 
 
@@ -157,7 +158,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         message=f"{resource.id if resource.kind == 'Pod' else subject} {reason}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
-        confidence="likely" if trouble.cause == "unknown" else "proven",
+        confidence="likely" if trouble.cause == "unknown" or reason.endswith(_SEEMS) else "proven",
         evidence=(*_evidence(app, resource, nodes, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
@@ -275,6 +276,8 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
         if maker is not None:
             yield Follows(Symptom.health(maker.id))
             yield Follows.finding("external-secret-ready-but-empty", maker.id)
+        elif (program := _program(app, fleet, resource, name)) is not None:
+            yield Follows(Symptom.health(program.id))
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
@@ -294,7 +297,18 @@ def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble)
         made = unmade.silent_maker(app, fleet, resource.namespace, name)
         if made is not None and (said := unmade.said_of(app, made)):
             return f'{trouble.verb}: {made.id} does not make Secret "{name}" ("{telling(said, 9)}")'
+        if (program := _program(app, fleet, resource, name)) is not None:
+            state = f" ({program.health.status})" if program.health.status not in ("", "Healthy") else ""
+            return f'{trouble.verb} without Secret "{name}", which {program.id}{state} {_SEEMS}'
     return ""
+
+
+def _program(app: App, fleet: Fleet, resource: Resource, secret: str) -> Resource | None:
+    """Another workload whose program makes the missing Secret, where no object of the cluster makes it."""
+    if maker_of(app, fleet, resource.namespace, secret) is not None:
+        return None
+    found = unmade.making_workload(app, resource.namespace, "secret", secret)
+    return found if found is not None and found.id != resource.id else None
 
 
 def _evidence(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Iterator[str]:

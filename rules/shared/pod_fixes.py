@@ -31,7 +31,7 @@ from .pods import (
     unread_pull_secrets,
 )
 from .references import MountedKey, near_names, read_keys, rename_operations
-from .unmade import hook_job, policy_facts, silent_maker, vault_facts
+from .unmade import hook_job, making_workload, policy_facts, silent_maker, vault_facts
 
 _CONTROL_PLANE = "node-role.kubernetes.io/"
 _KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
@@ -97,6 +97,16 @@ def _absent_facts(
     awaited = app.operation.awaited if app.operation else None
     waits = awaited is not None and awaited.reason == "healthy state of"
     hook = hook_job(app, id_.namespace, kind, name)
+    program = None if hook else making_workload(app, id_.namespace, kind, name)
+    if program is not None and program.id != id_:
+        ill = program.health.status not in ("", "Healthy")
+        return "missing-program", {
+            "maker": str(program.id),
+            "command": Shell(kubectl_name(program.id)),
+            "logs": f"{program.kind.lower()}/{program.name}",
+            "cron": program.name if program.kind == "CronJob" else "",
+            "ill": ill,
+        }
     return "missing", {
         "unseen": not hook and waits and app.evidence.get(Want("manifests")) is None,
         **_asked_of(app, fleet, obj, kind, name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, Event, Fleet, Json, Node, Object, Resource, Want
 from argolint.edits.advice import Shell
@@ -79,8 +79,43 @@ def hook_job(app: App, namespace: str, kind: str, name: str) -> str:
     return ""
 
 
+def making_workload(app: App, namespace: str, kind: str, name: str) -> Resource | None:
+    """The workload of the application whose program seems to make this Secret or ConfigMap at run time: its account may create such objects, and its roles or its arguments have the name."""
+    accounts = _accounts_that_create(app, namespace, f"{kind}s", name) if kind in ("secret", "configmap") else {}
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    found = [
+        each
+        for each in (app.with_pods() if accounts else ())
+        if each.namespace == namespace
+        and (account := text_at(pod_spec(each.any)[1], "serviceAccountName")) in accounts
+        and (accounts[account] or _passes(each.any, kind, name, word))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def _accounts_that_create(app: App, namespace: str, resource: str, name: str) -> Mapping[str, bool]:
+    """The ServiceAccounts that the application's own roles let create such objects in the namespace, and whether such a role has the name in it."""
+    found: dict[str, bool] = {}
+    for binding in (*app.of_kind("RoleBinding", _RBAC), *app.of_kind("ClusterRoleBinding", _RBAC)):
+        to = mapping(binding.any, "roleRef")
+        role = app.find(
+            _RBAC, text_at(to, "kind"), binding.namespace if to.get("kind") == "Role" else "", text_at(to, "name")
+        )
+        rules = [r for r in maps(role.any if role else {}, "rules") if {resource, "*"} & {*items(r, "resources")}]
+        if binding.namespace not in ("", namespace) or not any({"create", "*"} & {*items(r, "verbs")} for r in rules):
+            continue
+        named = any(name in items(rule, "resourceNames") for rule in rules)
+        for subject in maps(binding.any, "subjects"):
+            if subject.get("kind") == "ServiceAccount" and (subject.get("namespace") or namespace) == namespace:
+                found[text_at(subject, "name")] = named or found.get(text_at(subject, "name"), False)
+    return found
+
+
 def _passes(job: Object, kind: str, name: str, word: re.Pattern[str]) -> bool:
-    """Whether the Job passes the name to its programs, and does not read an object of that name."""
+    """Whether a manifest passes the name to its programs, and does not read an object of that name."""
     if any((read.kind.lower(), read.name) == (kind, name) for read in reads(job)):
         return False
     spec = pod_spec(job)[1]
