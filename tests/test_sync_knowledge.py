@@ -293,6 +293,19 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "health/unseen.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["by", "types", "status"],
+            "additionalProperties": False,
+            "properties": {
+                "by": {"type": "string", "pattern": "^[a-z0-9.-]+/([A-Z][A-Za-z]+|[*])$"},
+                "types": {"type": "array", "items": {"type": "string", "pattern": "^[A-Z][A-Za-z]+$"}},
+                "status": {"enum": ["True", "False"]},
+            },
+        },
+    },
 }
 
 

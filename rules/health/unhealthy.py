@@ -111,14 +111,14 @@ def _unseen_failure_finding(app: App, fleet: Fleet, resource: Resource, conditio
     check = advice(__package__, "unhealthy/no-check", facts) if own and _REASON.fullmatch(facts["sort"]) else ()
     state = "has failed" if own else f"reports {facts['what']}={condition.get('status')}"
     quote = f' ("{_quote(sentence)}")' if condition.get("message") else ""
-    why = "its health check does not look at that" if resource.health.status else "it has no health check of the kind"
+    why = "its health check does not read that" if resource.health.status else "it has no health check of this kind"
     return Finding(
-        message=f"{resource.id} {state}{quote}, which Argo CD does not show: {why}.",
+        message=f"{resource.id} {state}{quote}, which Argo CD does not show.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
         cause=_cause(resource, sentence),
         severity="warning",
         confidence="likely",
-        evidence=(excerpt(sentence, 400),),
+        evidence=(excerpt(sentence, 400), f"Argo CD does not show it: {why}"),
         fixes=(*_reason_fixes(resource, sentence, around=_around(app, fleet, resource)), *check),
         explains=(Symptom.health(resource.id),),
     )
@@ -412,13 +412,13 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
     grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
     return {
-        **{
+
             "made": made,
             "acl": "yes" if bare else "",
             "kafka": alone,
             "ill": "yes" if waits else "",
-            "grafana": grafana,
-        },
+            "grafana": grafana
+        ,
         "scaled": _version_of_target(app, resource),
     }
 
