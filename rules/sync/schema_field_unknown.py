@@ -598,6 +598,9 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
         "pointer": pointer if in_git else "",
         "crd": crd.id.name if crd else "",
         "crd_owner": str(crd.owner) if crd else "",
+        "crd_in_git": crd is not None
+        and resource is not None
+        and declares(crd.desired, resource.id.version, pointer) is False,
         "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "<group>",
         "kind": resource.kind.lower() if resource else "<kind>",
