@@ -11,6 +11,7 @@ from argolint.redaction import excerpt
 from argolint.relations.operator_version import version_of
 from argolint.values import dig, enumerated, get, mapping, text_at
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import data_keys
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -68,6 +69,7 @@ def facts(
         "account_ns": account_ns,
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
         "no_key": no_key,
+        "held_keys": _held_keys(app, secret_ns, secret) if no_key else "",
         "credential": secret,
         "credential_ns": secret_ns,
         "about": _missing_credential(app, fleet, text, {"namespace": store.namespace or "", **detail}),
@@ -87,6 +89,14 @@ def facts(
             "remoteNamespace",
         ),
     }
+
+
+def _held_keys(app: App, namespace: str, name: str) -> str:
+    """A sentence with the keys of a Secret of this application; empty where they are not known."""
+    held = app.find("", "Secret", namespace, name)
+    keys = sorted(data_keys(held.live or held.desired)) if held is not None else []
+    quoted = [f'"{excerpt(key)}"' for key in keys]
+    return f"It has {enumerated(quoted, 'key', 5)} alone. " if keys else ""
 
 
 def _authority(store: stores.Store) -> dict[str, str]:

@@ -25,13 +25,14 @@ def diagnosis_by_values(app: App, fleet: Fleet, resource: Resource, found: Diagn
     remote = mapping(get(resource.live, pointer, None)) if pointer else {}
     store = failing_store(app, fleet, resource, found)
     if store.provider == "fake" and text_at(remote, "key"):
-        return _of_fake(store.manifest, remote, found)
+        return _of_fake(store.manifest, remote, found, whole="extract" not in pointer)
     if store.provider == "kubernetes" and found.cause == "property-missing":
         return _with_near(found, text_at(remote, "property"), _secret_keys(app, store, text_at(remote, "key")))
     return found
 
 
-def _of_fake(store: Object, remote: Object, found: Diagnosis) -> Diagnosis:
+def _of_fake(store: Object, remote: Object, found: Diagnosis, *, whole: bool) -> Diagnosis:
+    """`whole`: the entry takes the value as it is, and does not take a JSON object apart."""
     key, version, name = (text_at(remote, field) for field in ("key", "version", "property"))
     held = {
         text_at(entry, "version"): text_at(entry, "value")
@@ -48,6 +49,8 @@ def _of_fake(store: Object, remote: Object, found: Diagnosis) -> Diagnosis:
         only = next(iter(held)) if len(held) == 1 else ""
         return replace(found, says=says, topic="not-found-version", detail={**found.detail, "version": only})
     names = properties(held[version])
+    if not (whole or name or names):
+        return found  # it is there, and is no object
     if not name or name in names:
         what = f'property "{name}" of "{key}"' if name else f'"{key}"'
         return replace(found, says=f"{what} was missing at the last attempt (by now it is there)", passing=True)
