@@ -386,13 +386,11 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
     grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
     return {
-        **{
-            "made": made,
-            "acl": "yes" if bare else "",
-            "kafka": alone,
-            "ill": "yes" if waits else "",
-            "grafana": grafana,
-        },
+        "made": made,
+        "acl": "yes" if bare else "",
+        "kafka": alone,
+        "ill": "yes" if waits else "",
+        "grafana": grafana,
         "scaled": _version_of_target(app, resource),
     }
 
