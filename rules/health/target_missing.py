@@ -1,7 +1,7 @@
 """The target of traffic or of a scaler does not exist
 
 What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject whose Service, Gateway or workload exists neither in an
-application of the cluster nor in the resource tree. Also a workload, binding, Ingress or Gateway that a sync will create or change, and that misspells the name of
+application of the cluster nor in the resource tree; objects of Velero and CloudNativePG that name another storage location or cluster than there is. Also a workload, binding, Ingress or Gateway that a sync will create or change, and that misspells the name of
 a Secret, ConfigMap, claim, service account, class, role or issuer, or takes one of a namespace for one of the cluster. Also a subject of a binding
 in a namespace without that service account, where the application has it in another one.
 
@@ -65,6 +65,12 @@ _CONSEQUENCES = {
     ("gateway.networking.k8s.io", "TLSRoute"): "requests to it fail",
     ("gateway.networking.k8s.io", "TCPRoute"): "requests to it fail",
     ("gateway.networking.k8s.io", "UDPRoute"): "requests to it fail",
+    ("velero.io", "Backup"): "it fails",
+    ("velero.io", "Schedule"): "its backups fail",
+    **{
+        ("postgresql.cnpg.io", kind): "it does nothing"
+        for kind in ("Database", "Pooler", "Publication", "ScheduledBackup", "Subscription")
+    },
     ("traefik.io", "IngressRoute"): "requests to it fail",
     ("traefik.io", "IngressRouteTCP"): "requests to it fail",
     ("traefik.io", "IngressRouteUDP"): "requests to it fail",
@@ -254,12 +260,21 @@ def _absence(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _A
         return None
     if near is None and resource.group in _SCALERS:
         near = _scaled_today(app, fleet, resource, key)
+    near = near or _only_one(app, resource, key)
     if near is not None or is_namespace_shown(app, fleet, key.namespace):
         return _Absence("", near)
     return None
 
 
 _SCALERS = ("autoscaling", "keda.sh")
+_OF_AN_OPERATOR = ("velero.io", "postgresql.cnpg.io")
+"""Groups whose objects name each other: Git has them together, as a rule."""
+
+
+def _only_one(app: App, resource: Resource, key: ResourceKey) -> ResourceKey | None:
+    """The one object of the kind that the application has in the namespace, if its operator's objects name it."""
+    held = [r for r in app.of_kind(key.kind, key.group) if r.namespace == key.namespace and not r.requires_pruning]
+    return held[0].key if resource.group in _OF_AN_OPERATOR and len(held) == 1 else None
 
 
 def _only_unscaled(app: App, scaler: Resource, key: ResourceKey) -> ResourceKey | None:
@@ -343,7 +358,7 @@ def _finding(
     return Finding(
         message=f"{resource.id} names {where}, which does not exist{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
-        severity="warning" if elsewhere else None,
+        severity="warning" if elsewhere or (resource.group in _OF_AN_OPERATOR and not found.evidence) else None,
         confidence="proven" if found.evidence else "possible" if elsewhere else "likely",
         evidence=tuple(filter(None, (found.evidence, f"no application lists {where}, and the resource tree has none"))),
         related=tuple(_related(app, near)),
