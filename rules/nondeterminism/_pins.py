@@ -369,7 +369,9 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     head = signs[0]
     release = head.release
     chart = f"chart {release.label}" if release else "the chart"
-    below = f", below {release.prefix.rstrip('.')!r} of the values here" if release and release.prefix else ""
+    parent = release.prefix.rstrip(".") if release else ""
+    below = f", below {parent!r} of the values here" if release and parent and not release.assumed else ""
+    caveat = f"a chart that bundles it has its values below {parent!r}" if release and release.assumed else ""
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
@@ -415,7 +417,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             f"{head.resource.name} {head.pointer}, and in its values.yaml for the value that replaces it."
         )
         title = f"Pin what {head.resource.kind} {head.resource.name} {head.pointer} is made of"
-    return Fix(title=title, target="helm-values", where=where, edit=Edit("text", text))
+    return Fix(title=title, target="helm-values", where=where, edit=Edit("text", text), caveat=caveat)
 
 
 def _filled_value(release: Release, value: Any) -> Any:
