@@ -327,10 +327,14 @@ def test_a_set_among_the_objects_of_an_application_takes_its_applications_along(
 
 
 @pytest.mark.parametrize("preserve", [True, False])
-def test_a_set_is_deleted_with_its_applications(preserve: bool) -> None:
+def test_a_set_is_deleted_with_its_applications(preserve: bool, tmp_path: Path) -> None:
     policy = {"syncPolicy": {"preserveResourcesOnDeletion": True}} if preserve else {}
     raw = {"metadata": {"name": "fleet", "namespace": "argocd"}, "spec": {"generators": [], "template": {}, **policy}}
-    found = fate(fleet(of_set("a"), of_set("b"), applicationsets=[raw]), "fleet")
+    data = fleet(of_set("a"), of_set("b"), applicationsets=[raw])
+    found = fate(data, "fleet")
+    file = tmp_path / "set.yaml"
+    file.write_text("apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: fleet}\n")
+    assert fate(data, str(file)).findings == found.findings
     assert bool(of(found, "set-preserves")) is preserve
     assert bool(of(found, "child-application")) is not preserve
     assert len({f.at.app for f in found.findings if f.cause == "objects-deleted"}) == 2

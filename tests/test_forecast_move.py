@@ -231,6 +231,23 @@ def test_a_set_that_preserves_and_a_parent_without_a_finalizer_are_no_danger() -
     assert moved(fleet({**one, "metadata": {}}, app("root", child())), "web", "rename", "shop").steps
 
 
+@pytest.mark.parametrize(
+    ("spec", "more"),
+    [
+        ({}, ""),
+        ({"project": "depot"}, ", and 1 more field differs"),
+        ({"project": "depot", "destination": {"namespace": "depot"}}, ", and 2 more fields differ"),
+    ],
+)
+def test_a_set_that_renders_another_application_is_refused_by_what_differs(spec: Data, more: str) -> None:
+    template = {"metadata": {"name": "edge-{{.name}}"}, "spec": spec}
+    found = moved(fleet(web(), applicationsets=[{**SET, "spec": {"template": template}}]), "web", "to-set", "fleet")
+    assert refusals(found) == {
+        "template-differs": "ApplicationSet fleet cannot render argocd/web: its template says edge-{{.name}} for the name, "
+        f"the application web{more}."
+    }
+
+
 def test_a_set_takes_an_application_over_that_it_can_render() -> None:
     found = moved(fleet(web(), applicationsets=[SET]), "web", "to-set", "fleet")
     assert found.findings == ()

@@ -255,6 +255,7 @@ def test_the_policy_that_counts_says_whether_something_goes(live: Any, edit: Any
         (a_set(BOTH, name="{{ .folder }}", **GO), a_set(BOTH, name="{{ if .folder }}a{{ end }}", **GO), ["web", "ledger"],
          "its template has {{ if .folder }}"),
         (listed("web"), a_set(BOTH, name="{{ .folder }}", **GO, templatePatch="metadata: {name: x}"), ["web"], "its templatePatch changes metadata"),
+        (listed("web"), a_set({"list": {"elements": ["web"]}}), ["web"], "an element of its list is no map"),
         (listed("web"), a_set({"list": {"elementsYaml": "[web]"}}), ["web"], "its elementsYaml is no list of maps"),
         (listed("web"), a_set({"list": {"elements": [{"folder": "web"}] * 3000}}), ["web"], "it makes more than 2,000 elements"),
         (listed("web"), a_set({"clusters": {"selector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}}}, name="{{name}}"), ["web"],

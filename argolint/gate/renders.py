@@ -115,10 +115,15 @@ def render_elsewhere(
 
 
 def _at_revisions(t: Transport, app: App, revisions: Mapping[int, str]) -> tuple[Object, ...] | str | Failure:
-    if not dig(app.spec, "sources"):
-        return _asked(app, lambda: api.manifests(t, app.ref, revision=revisions[1]), revisions[1])
-    pairs = sorted(revisions.items())
-    return _asked(app, lambda: api.manifests(t, app.ref, revisions=pairs), ", ".join(revisions.values()))
+    return _asked(app, lambda: _manifests(t, app, revisions), ", ".join(revisions.values()))
+
+
+def _manifests(t: Transport, app: App, revisions: Mapping[int, str], fresh: int = 0) -> tuple[Object, ...]:
+    """The manifests at these revisions by number of source; none: those that the application follows."""
+    several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
+    pairs = sorted(revisions.items()) if several else ()
+    one = "" if several else next(iter(revisions.values()), "")
+    return api.manifests(t, app.ref, revision=one, revisions=pairs, fresh=fresh)
 
 
 def _local_renders(change: GatedChange, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
@@ -213,17 +218,8 @@ _BROKEN = (400, 404, 500)
 
 def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
     """Manifests, why they do not render, or a Failure if that is unknown. `revision` empty: the one that the application follows."""
-    app = candidate.app
-    several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
-
-    def ask() -> tuple[Object, ...]:
-        if not revision:
-            return api.manifests(t, app.ref)
-        if several:
-            return api.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
-        return api.manifests(t, app.ref, revision=revision, fresh=fresh)
-
-    return _asked(app, ask, revision)
+    revisions = dict.fromkeys(candidate.positions, revision) if revision else {}
+    return _asked(candidate.app, lambda: _manifests(t, candidate.app, revisions, fresh), revision)
 
 
 def _asked(app: App, ask: Callable[[], tuple[Object, ...]], revision: str) -> tuple[Object, ...] | str | Failure:

@@ -29,7 +29,8 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
             differing.append((wanted, template, have))
     if differing:
         wanted, template, have = differing[0]
-        more = f", and {len(differing) - 1} more fields differ" if differing[1:] else ""
+        others = "1 more field differs" if len(differing) == 2 else f"{len(differing) - 1} more fields differ"
+        more = f", and {others}" if differing[1:] else ""
         message = f"ApplicationSet {target} cannot render {app.ref}: its template says {template} for the {wanted}, the application {have or 'nothing'}{more}."
         yield move_finding("template-differs", app, message)
     owner = maker_or_name(app, fleet)
