@@ -41,13 +41,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         ):
             continue
         reported: set[tuple[str, str, str]] = set()
-        for read in (*read_keys(workload.desired), *(each.read for each in mounted_keys(workload.desired))):
+        for read in (*read_keys(workload.desired), *_mounted_alone(app, workload)):
             holder = app.find("", read.kind, workload.namespace, read.name)
             who = (read.kind, read.name, read.key)
             if holder is None or who in reported or not _is_lacking(holder, read.key):
                 continue
             reported.add(who)
             yield _finding(app, workload, read, holder)
+
+
+def _mounted_alone(app: App, workload: Resource) -> Iterator[ReadKey]:
+    """The files that are mounted alone; not those that the pods lack already, unless a key has nearly the name: the directory there may be meant."""
+    live = {each.read[1:] for each in mounted_keys(workload.live)}
+    for read in (each.read for each in mounted_keys(workload.desired)):
+        holder = app.find("", read.kind, workload.namespace, read.name)
+        keys = data_keys(holder.live) if holder is not None else frozenset()
+        if read[1:] not in live or read.key in keys or near_key(read.key, keys):
+            yield read
 
 
 def _is_lacking(holder: Resource, key: str) -> bool:
