@@ -43,7 +43,7 @@ from argolint import (
 from argolint.comparison import writers
 from argolint.edits import live_command
 from argolint.edits.advice import advice
-from argolint.messages import field_errors, telling
+from argolint.messages import field_errors, quoting, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
@@ -110,15 +110,15 @@ def _unseen_failure_finding(app: App, fleet: Fleet, resource: Resource, conditio
     own = own and condition.get("status") == "False"
     check = advice(__package__, "unhealthy/no-check", facts) if own and _REASON.fullmatch(facts["sort"]) else ()
     state = "has failed" if own else f"reports {facts['what']}={condition.get('status')}"
-    quote = f' ("{_quote(sentence)}")' if condition.get("message") else ""
-    why = "its health check does not read that" if resource.health.status else "it has no health check of this kind"
+    said = f"{resource.id} {state}, which Argo CD does not show"
+    why = "its health check does not look at that" if resource.health.status else "it has no health check of the kind"
     return Finding(
-        message=f"{resource.id} {state}{quote}, which Argo CD does not show.",
+        message=quoting(said, _CONDITION.sub("", sentence)) if condition.get("message") else f"{said}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
         cause=_cause(resource, sentence),
         severity="warning",
         confidence="likely",
-        evidence=(excerpt(sentence, 400), f"Argo CD does not show it: {why}"),
+        evidence=(excerpt(sentence, 400), f"Argo CD: {why}"),
         fixes=(*_reason_fixes(resource, sentence, around=_around(app, fleet, resource)), *check),
         explains=(Symptom.health(resource.id),),
     )

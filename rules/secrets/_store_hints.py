@@ -191,7 +191,7 @@ def _arn_end_hints(store: stores.Store, key: str) -> Iterator[Hint]:
     service = str(dig(store.manifest, "spec", "provider", "aws", "service") or "SecretsManager")
     if found and store.provider == "aws" and service == "SecretsManager":
         yield Hint(
-            f'its key ends with "-{found["end"]}" as an ARN does, not the name',
+            f'its key ends like an ARN ("-{found["end"]}"), and AWS wants the name',
             _advised("arn-end", store, name=found["name"]),
             evidence="AWS Secrets Manager ends each ARN with a dash and six characters at random",
             sure=False,
