@@ -193,6 +193,14 @@ def claim(name: str) -> Manifest:
     return made("PersistentVolumeClaim", name, spec=spec)
 
 
+def placed(one: Manifest, namespace: str) -> Manifest:
+    return {**one, "metadata": {**one["metadata"], "namespace": namespace}}
+
+
+def with_class(one: Manifest, name: str) -> Manifest:
+    return with_spec(one, storageClassName=name)
+
+
 def mounting(one: Manifest, name: str) -> Manifest:
     """A workload whose pods mount a claim."""
     pod = one["spec"]["template"]["spec"]
@@ -1098,6 +1106,32 @@ UNCHECKED: Mapping[str, tuple[Case, tuple[str, ...]]] = {
                 "web/account.yaml": [made("ServiceAccount", "web"), {**reading("old"), "metadata": {"name": "old"}}],
                 "admin/es.yaml": [external_secret("e", IN_MAIN), STORE],
             },
+        ),
+        (),
+    ),
+    "a name that another namespace has": (
+        Case(
+            {"web/deployment.yaml": [running_as(reading("till"), "till")]},
+            base={
+                "admin/far.yaml": [
+                    placed(made("ServiceAccount", "till"), "far"),
+                    placed(external_secret("till", IN_MAIN), "far"),
+                    STORE,
+                ]
+            },
+        ),
+        (
+            "whether Secret shop/till is there, which Deployment shop/web names: no application brings it; namespace far has ExternalSecret till",
+            "whether ServiceAccount shop/till is there, which Deployment shop/web names: no application brings it; namespace far has ServiceAccount till",
+        ),
+    ),
+    "a class that a live claim has, and the project that is always there": (
+        Case(
+            {
+                "web/more.yaml": [with_class(claim("more"), "fast")],
+                "web/app.yaml": [with_name(cart_application(), "more")],
+            },
+            base={"web/claim.yaml": [with_class(claim("files"), "fast")]},
         ),
         (),
     ),

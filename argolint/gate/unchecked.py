@@ -12,7 +12,7 @@ from argolint.errors import ArgolintError, AuthError
 from argolint.gate.touched import Touched
 from argolint.model import Finding, Json, Object, ResourceKey
 from argolint.redaction import excerpt
-from argolint.relations.makers import maker_of
+from argolint.relations.makers import maker_of, makers
 from argolint.relations.references import Reference, namespaced, references
 from argolint.server import api
 from argolint.server.transport import Transport
@@ -108,7 +108,18 @@ def _name_lines(brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[Resou
             if not (known or _BUILT_IN.fullmatch(f"{named.kind} {named.name}") or _is_brought(key, one.app, ahead)):
                 missing.setdefault(key, []).append(str(one))
     for key, names in missing.items():
-        yield f"whether {key.id} is there, which {enumerated(list(dict.fromkeys(names)), limit=3)} names: no application brings it"
+        who = enumerated(list(dict.fromkeys(names)), limit=3)
+        yield f"whether {key.id} is there, which {who} names: no application brings it{_elsewhere(key, ahead)}"
+
+
+def _elsewhere(key: ResourceKey, ahead: Fleet) -> str:
+    """Where another namespace has an object of that name, or what is called like the Secret that it makes."""
+    kinds = ((key.group, key.kind), *(makers() if key.kind == "Secret" else ()))
+    keys = (k for group, kind in kinds for k in ahead.of_kind(key.cluster, group, kind))
+    found = next(
+        (k for k in keys if key.namespace and k.name == key.name and k.namespace not in ("", key.namespace)), None
+    )
+    return f"; namespace {found.namespace} has {found.kind} {found.name}" if found else ""
 
 
 def _node_lines(brought: Sequence[_Brought]) -> Iterator[str]:
@@ -135,7 +146,7 @@ def _space(named: Reference, one: _Brought) -> str:
 
 
 _BUILT_IN = regex(
-    r"ServiceAccount default|ConfigMap (?:kube-root-ca\.crt|openshift-service-ca\.crt)|PriorityClass system-.{1,60}"
+    r"ServiceAccount default|AppProject default|ConfigMap (?:kube-root-ca\.crt|openshift-service-ca\.crt)|PriorityClass system-.{1,60}"
     r"|ClusterRole (?:cluster-admin|admin|edit|view|system:.{1,200})"
 )
 """What every cluster has."""
@@ -145,6 +156,7 @@ def _is_brought(key: ResourceKey, app: App, ahead: Fleet) -> bool:
     held = app.resource(key)
     return (
         bool(ahead.owners(key))
+        or (key.kind == "AppProject" and key.name in ahead.projects)
         or (held is not None and held.desired is not None)
         or app.node(key.id) is not None
         or (key.kind == "Secret" and maker_of(app, ahead, key.namespace, key.name) is not None)
@@ -154,7 +166,7 @@ def _is_brought(key: ResourceKey, app: App, ahead: Fleet) -> bool:
 
 def _reads(other: Resource, key: ResourceKey) -> bool:
     """Whether the live object names it: then it was not missed so far."""
-    if other.live is None or other.namespace != key.namespace or not other.mentions(f'"{key.name}"', "live"):
+    if other.live is None or key.namespace not in ("", other.namespace) or not other.mentions(f'"{key.name}"', "live"):
         return False
     return any((r.group, r.kind, r.name) == (key.group, key.kind, key.name) for r in references(other.live))
 

@@ -10,7 +10,8 @@ How to fix: raise the quota, or ask for less.
 
 Example: `replicas: 20` in a namespace with `pods: 10`.
 
-What is used is what the live quota says. Of a quota that is not live yet, only the pods and objects of this application count. Not reported: quotas with scopes, and pods of Jobs
+What is used is what the live quota says, and what other applications of the same change bring. A Deployment that adds a pod before an earlier one ends needs room
+for one more during its update, too. Of a quota that is not live yet, only the pods and objects of this application count. Not reported: quotas with scopes, and pods of Jobs
 and DaemonSets. Services and claims that the same sync prunes make room, since a sync prunes first.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go); kubernetes.io, Resource Quotas.
@@ -24,13 +25,14 @@ from typing import NamedTuple
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch, manifest_text
-from argolint.values import dig, join_pointer, mapping, text_at
+from argolint.values import below, dig, enumerated, join_pointer, mapping, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.quantities import countable
 
 from ..shared.peers import after_sync, peer_wants
 from ._limits import admitted, bounding, states_of, total
-from ._replicas import SCALED, pods_of
+from ._replicas import SCALED, in_update, pods_of
+from ._rolling import room_fix
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _OBJECTS = (("", "Service"), ("", "PersistentVolumeClaim"))
@@ -44,6 +46,8 @@ class _Excess(NamedTuple):
     name: str
     wanted: Decimal
     hard: Decimal
+    updating: bool = False
+    """Only until the update is over."""
 
     @property
     def says(self) -> str:
@@ -63,7 +67,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for namespace in sorted({r.namespace for r in _coming(app)}):
         bounds = tuple(bounding(app, fleet, namespace))
         if quotas := [one for one in bounds if one.kind == "ResourceQuota" and not one.requires_pruning]:
-            yield from _in_namespace(app, namespace, bounds, quotas)
+            yield from _in_namespace(app, fleet, namespace, bounds, quotas)
 
 
 def _coming(app: App) -> tuple[Resource, ...]:
@@ -77,32 +81,67 @@ def _coming(app: App) -> tuple[Resource, ...]:
 
 
 def _in_namespace(
-    app: App, namespace: str, bounds: Sequence[Resource], quotas: Sequence[Resource]
+    app: App, fleet: Fleet, namespace: str, bounds: Sequence[Resource], quotas: Sequence[Resource]
 ) -> Iterator[Finding]:
     coming = [r for r in _coming(app) if r.namespace == namespace]
     ranges = states_of(bounds, "LimitRange", live=False)
     workloads = [r for r in app.resources if (r.group, r.kind) in SCALED and r.namespace == namespace]
     needed = _sum(_needed(app, r, ranges) for r in workloads)
     growths = {r.key: _growth(app, r, ranges) for r in workloads}
-    more = _sum(growths.values())
+    others = tuple(_others(app, fleet, namespace))
+    more = _sum((*growths.values(), *(_growth(*other, ranges) for other in others)))
+    updates = {r.key: _during_update(app, r, ranges) for r in workloads}
+    peak = _greatest((*updates.values(), *(_during_update(*other, ranges) for other in others)))
     found = [excess for quota in quotas for excess in _excesses(quota, needed, more)]
+    lasting = {(e.quota.key, e.name) for e in found}
+    most = {(e.quota.key, e.name): e.wanted for quota in quotas for e in _excesses(quota, needed, _sum((more, peak)))}
     growing = [r for r in coming if (r.group, r.kind) in SCALED and not r.requires_pruning]
-    for resource in growing if found else ():
+    for resource in growing:
         one = _amounts(resource.desired, 1, ranges) if resource.desired else {}
+        extra = updates[resource.key]
         mine = [
-            excess
-            for excess in found
-            if growths[resource.key].get(_counted(excess.name), 0) > 0
+            excess._replace(
+                updating=(key := (excess.quota.key, excess.name)) not in lasting, wanted=most.get(key, excess.wanted)
+            )
+            for quota in quotas
+            for excess in _excesses(quota, needed, _sum((more, extra)))
+            if max(growths[resource.key].get(_counted(excess.name), 0), extra.get(_counted(excess.name), 0)) > 0
             and one.get(_counted(excess.name), 0) <= excess.hard
         ]  # a pod that is larger than the quota is `pod-limits-refused`'s
         if mine:
-            yield _finding_of_pods(app, resource, mine[0])
+            yield _finding_of_pods(app, resource, [e for e in mine if e.quota.key == mine[0].quota.key])
     grown = {name for r in growing for name, amount in growths[r.key].items() if amount > 0}
     for quota in quotas:
         low = [e for e in found if e.quota.key == quota.key and _counted(e.name) not in grown]
         if quota.status == "OutOfSync" and low and app.resource(quota.key) is not None:
             yield _finding_of_quota(app, quota, low[0])
         yield from _of_objects(app, quota, coming)
+
+
+def _others(app: App, fleet: Fleet, namespace: str) -> Iterator[tuple[App, Resource]]:
+    """The workloads of other applications that a change in the gate edits as well."""
+    for other in fleet.on_cluster(app.cluster):
+        for r in other.resources if other.read and other.ref != app.ref else ():
+            if (r.group, r.kind) in SCALED and r.namespace == namespace and r.status == "OutOfSync" and r.desired_known:
+                yield other, r
+
+
+def _greatest(amounts: Iterable[_Amounts]) -> _Amounts:
+    found: dict[str, Decimal] = {}
+    for each in amounts:
+        for name, amount in each.items():
+            found[name] = max(found.get(name, Decimal()), amount)
+    return found
+
+
+def _during_update(app: App, workload: Resource, ranges: Sequence[Object]) -> _Amounts:
+    """What the earlier pods of a Deployment take that stay until all new ones are ready."""
+    pods, held = pods_of(app, workload), dig(workload.live, "spec", "replicas")
+    differs = any(below(c.pointer, "/spec/template") for c in (*workload.pending, *workload.changes))
+    if workload.kind != "Deployment" or not differs or pods is None or not isinstance(held, int) or not workload.live:
+        return {}
+    update = in_update(after_sync(workload), pods.least)
+    return _amounts(workload.live, min(update.more, held), ranges) if update.away == 0 else {}
 
 
 def _sum(amounts: Iterable[_Amounts]) -> _Amounts:
@@ -227,19 +266,29 @@ def _shown(name: str, value: Decimal) -> str:
 _MEBI = Decimal(1024 * 1024)
 
 
-def _finding_of_pods(app: App, resource: Resource, excess: _Excess) -> Finding:
+def _finding_of_pods(app: App, resource: Resource, found: Sequence[_Excess]) -> Finding:
+    """`found`: what one quota has too little of, what lasts first."""
+    found = sorted(found, key=lambda excess: excess.updating)
+    excess, says = found[0], enumerated([one.says for one in found], limit=3)
     is_amount = _counted(excess.name) != "pods"
     at = "/spec/replicas" if dig(resource.desired, "spec", "replicas") is not None else ""
+    refuses = f"{excess.quota.id} will refuse pods of {resource.id}: {says}."
+    if excess.updating:
+        refuses = (
+            f"{excess.quota.id} has no room for the update of {resource.id}, which adds a pod first: {excess.says}."
+        )
+    room = room_fix(resource) if excess.updating else None
     return Finding(
-        message=f"{excess.quota.id} will refuse pods of {resource.id}: {excess.says}.",
+        message=refuses,
         at=Location(app.ref, resource.id, at),
         cause="pods",
         confidence="likely",
-        evidence=tuple(_evidence(excess)),
+        evidence=tuple(line for one in found for line in _evidence(one)),
         related=_related(app, excess.quota),
         fixes=(
-            _quota_fix(app, excess),
-            manifest_text(resource.id, "Or request less" if is_amount else "Or run fewer pods", f"{excess.says}\n"),
+            _quota_fix(app, found),
+            *([room] if room else []),
+            manifest_text(resource.id, "Or request less" if is_amount else "Or run fewer pods", f"{says}\n"),
         ),
     )
 
@@ -253,7 +302,7 @@ def _finding_of_quota(app: App, quota: Resource, excess: _Excess) -> Finding:
         severity="warning",
         confidence="likely",
         evidence=tuple(_evidence(excess)),
-        fixes=(_quota_fix(app, excess),),
+        fixes=(_quota_fix(app, [excess]),),
     )
 
 
@@ -265,7 +314,7 @@ def _finding_of_object(app: App, resource: Resource, excess: _Excess) -> Finding
         confidence="likely",
         evidence=tuple(_evidence(excess)),
         related=_related(app, excess.quota),
-        fixes=(_quota_fix(app, excess),),
+        fixes=(_quota_fix(app, [excess]),),
     )
 
 
@@ -279,15 +328,22 @@ def _related(app: App, quota: Resource) -> tuple[Related, ...]:
     return (Related(app.ref, quota.id, "/spec/hard", "cause"),) if app.resource(quota.key) else ()
 
 
-def _quota_fix(app: App, excess: _Excess) -> Fix:
-    title = f"Raise {excess.name} of {excess.quota.kind} {excess.quota.name}"
-    need = _shown(excess.name, excess.wanted)
-    at = f"/spec/hard{join_pointer(excess.name)}"
-    caveat = "the nodes need room for it, too" if _counted(excess.name) else ""
-    if app.resource(excess.quota.key) is None or not excess.quota.desired:
-        return manifest_text(excess.quota.id, title, f"{at}: {need}\n", caveat)
-    value = need if countable(need) == excess.wanted else f"{excess.wanted.normalize():f}"
-    return manifest_patch(excess.quota.id, title, [{"op": "replace", "path": at, "value": value}], caveat)
+def _quota_fix(app: App, found: Sequence[_Excess]) -> Fix:
+    quota = found[0].quota
+    title = f"Raise {enumerated([one.name for one in found])} of {quota.kind} {quota.name}"
+    caveat = "the nodes need room for it, too" if any(_counted(one.name) for one in found) else ""
+    needs = {f"/spec/hard{join_pointer(one.name)}": one for one in found}
+    if app.resource(quota.key) is None or not quota.desired:
+        text = "".join(f"{at}: {_shown(one.name, one.wanted)}\n" for at, one in needs.items())
+        return manifest_text(quota.id, title, text, caveat)
+    steps = [{"op": "replace", "path": at, "value": _exactly(one)} for at, one in needs.items()]
+    return manifest_patch(quota.id, title, steps, caveat)
+
+
+def _exactly(excess: _Excess) -> str:
+    """The wanted amount, rounded nowhere."""
+    shown = _shown(excess.name, excess.wanted)
+    return shown if countable(shown) == excess.wanted else f"{excess.wanted.normalize():f}"
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
