@@ -411,6 +411,18 @@ class TestApply:
         assert synced is not None
         assert compare(synced, deployment({}), strategy=Strategy.STRUCTURED).pointers == ("/spec/replicas",)
 
+    def test_lists_of_a_custom_kind_join_by_the_keys_that_another_manager_wrote(self) -> None:
+        def pool(*names: str) -> dict[str, Any]:
+            spec = {"members": [{"name": name} for name in names]}
+            return {"apiVersion": "sea.example/v1", "kind": "Pool", "metadata": {"name": "p"}, "spec": spec}
+
+        live = pool("a")
+        fields: dict[str, Any] = {"f:spec": {"f:members": {'k:{"name":"a"}': {".": {}, "f:name": {}}}}}
+        live["metadata"]["managedFields"] = [{"manager": "pilot", "operation": "Apply", "fieldsV1": fields}]
+        synced = apply(live, pool("b"), server_side=True)
+        assert synced is not None
+        assert sorted(one["name"] for one in synced["spec"]["members"]) == ["a", "b"]
+
     def test_who_gives_up_one_of_two_items_of_a_name_loses_both_in_the_first_sync(self) -> None:
         low, log, high = ({"name": n, "value": v} for n, v in (("LIMIT", "5"), ("LOG", "info"), ("LIMIT", "20")))
         both, one = deployment({}, {"env": [low, log, high]}), deployment({}, {"env": [log, high]})

@@ -59,7 +59,8 @@ _TITLE = "Write the duration in seconds, minutes or hours"
 
 
 def _fix(app: App, at: str, text: str) -> Fix:
-    return Fix(_TITLE, "application", application_place(app), _edit(at, text), safe=True)
+    edit = _edit(at, text)
+    return Fix(_TITLE, "application", application_place(app), edit, safe=edit.kind == "json-patch")
 
 
 def _manifest_fix(id_: ResourceId, at: str, text: str) -> Fix:
