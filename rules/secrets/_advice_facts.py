@@ -24,6 +24,7 @@ _ROLE = regex(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
 _OF_NODE = regex(r"arn:[\w-]+:sts::\w+:assumed-role/[^/]+/i-[0-9a-f]{8,17}")
 _NO_KEY = regex(r'cannot find secret data for key:? "([^"]{1,253})"')
 _NAME = regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_OF_CLUSTER = "A ClusterSecretStore must give `namespace` in every secretRef and serviceAccountRef; without it the namespace of the ExternalSecret is searched. "
 _BY_ITSELF = "by itself the operator retries within 7 min, before v0.14 within 17 min"
 
 
@@ -69,6 +70,7 @@ def facts(
         "account_ns": account_ns,
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
         "no_key": no_key,
+        "of_cluster": _OF_CLUSTER if ref.kind == "ClusterSecretStore" else "",
         "held_keys": _held_keys(app, secret_ns, secret) if no_key else "",
         "credential": secret,
         "credential_ns": secret_ns,

@@ -1,4 +1,4 @@
-"""A fix in a terminal: what to do, what it costs, then the text to paste, which is never wrapped."""
+"""A fix in a terminal: what to do, what it costs, then the text to paste, of which only the sentences are wrapped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from argolint.reports.document import ReportedFix
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text, effects_text, proof_text, steps_before
 from argolint.reports.formats.layout import elided, paint, wrapped
+from argolint.values.patterns import regex
 
 
 def fix_lines(
@@ -71,6 +72,13 @@ def why_unverified(fix: ReportedFix) -> str:
 
 
 def _pasted(line: str, fix: ReportedFix, style: Style, indent: str) -> list[str]:
-    """The lines of the edit: sentences are wrapped; text to paste, such as template code in advice, stays on its line."""
-    prose = fix.edit.kind == "text" and "{{" not in line
-    return wrapped(line, style, indent=indent) if prose else [indent + line]
+    """The lines of the edit: sentences are wrapped, also those in the comments of a command; text to paste, such as template code in advice, stays on its line."""
+    if "{{" in line:
+        return [indent + line]
+    if fix.edit.kind == "command" and _SENTENCE.match(line):
+        return wrapped(line, style, indent=indent, hang=f"{indent}# ")
+    return wrapped(line, style, indent=indent) if fix.edit.kind == "text" else [indent + line]
+
+
+_SENTENCE = regex(r"# (?:\d\. )?[A-Z]")
+"""A comment in words; a command that is commented out begins with a small letter."""
