@@ -83,9 +83,9 @@ def explained(app: App, fleet: Fleet, resource: Resource, finding: Finding, said
         )
     ports = service_ports(there.spec)
     if port and ports and port not in {p.number for p in ports} and dig(there.spec, "clusterIP") != "None":
-        fix = _port_fix(resource, pointer, text, port, ports)
+        ported = _port_fix(resource, pointer, text, port, ports)
         return _with(
-            finding, f"{head}:{port}, and {there.id} has {ports_text(ports)}.", pointer, "reference", fix, there
+            finding, f"{head}:{port}, and {there.id} has {ports_text(ports)}.", pointer, "reference", ported, there
         )
     ill = _ill_behind(app, there)
     if ill is None or ill.id == resource.id:

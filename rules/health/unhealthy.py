@@ -328,8 +328,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         return _shut_out(finding, app, resource, policy)
     complaint = _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))
     found = resolved(finding, complaint, ("health-check",))
-    if found.relation is None and (waits := _init_waits.explained(app, fleet, resource, finding, reason)) is not None:
-        return waits
+    if found.relation is None and (begun := _init_waits.explained(app, fleet, resource, finding, reason)) is not None:
+        return begun
     return _by_child(app, fleet, resource, found)
 
 
