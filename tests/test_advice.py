@@ -245,6 +245,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
     later |= {
+        "restart",
         "gated",
         "gates",
         "scheduler",
@@ -295,6 +296,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/no-program",
         "pods/pulling",
         "pods/image-secret",
+        "pods/image-secret-kept",
         "pods/scheduler",
         "pods/unknown",
     }

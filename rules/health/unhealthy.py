@@ -56,7 +56,7 @@ from argolint.values.patterns import regex
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
-from . import _rolling
+from . import _init_waits, _rolling
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -300,7 +300,14 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events say why"
+    own_words = _init_waits.UNENDED.search(reason) is not None
+    why = (
+        f": {reason}"
+        if own_words
+        else f': "{_quote(reason)}"'
+        if reason
+        else ", and neither its status nor its Events say why"
+    )
     finding = Finding(
         message=f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
@@ -325,7 +332,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     if (policy := _closing_policy(app, fleet, resource, finding.cause)) is not None:
         return _shut_out(finding, app, resource, policy)
     complaint = _complaint(app, fleet, resource, (reason, *evidence, *_own_messages(resource)))
-    return _by_child(app, fleet, resource, resolved(finding, complaint, ("health-check",)))
+    found = resolved(finding, complaint, ("health-check",))
+    if found.relation is None and (begun := _init_waits.explained(app, fleet, resource, finding, reason)) is not None:
+        return begun
+    return _by_child(app, fleet, resource, found)
 
 
 def _closing_policy(app: App, fleet: Fleet, resource: Resource, cause: str | None) -> Resource | None:

@@ -13,7 +13,7 @@ from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import kubectl_name
+from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from .messages import catalogue
@@ -64,6 +64,8 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"missing_name": pull_secrets[0], "maker": str(maker.id) if maker else ""}
         facts |= {"command": Shell(kubectl_name(maker.id))} if maker else {}
         facts |= _near_facts(app, fleet, id_, obj, pull_secrets[0], "Secret")
+        if maker is None and not facts["patch"] and (kept := _pull_facts(app, id_, obj, pull_secrets[0])):
+            topic, facts, id_ = "image-secret-kept", {**facts, **kept[1]}, kept[0]
     elif topic == "scheduler":
         gated = status_reason(trouble.node) == "SchedulingGated"
         facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
@@ -124,6 +126,26 @@ def _key_facts(app: App, id_: ResourceId, obj: Object | None, key: str) -> dict[
     keys = sorted({each for _, have in lacking_keys(app, id_, obj, key) for each in have})
     found: dict[str, Json] = {"near": near, "patch": patch, "has": enumerated(keys, limit=8)}
     return {**found, "bringer": ""} if keys else found
+
+
+def _pull_facts(app: App, id_: ResourceId, obj: Object | None, name: str) -> tuple[ResourceId, dict[str, Json]] | None:
+    """The object that names a pull Secret which is not there, and the edit that names the only one of its namespace in the application."""
+    secrets = [r for r in app.of_kind("Secret", "") if r.namespace == id_.namespace]
+    kept = [r.name for r in secrets if text_at(r.any, "type") == "kubernetes.io/dockerconfigjson"]
+    account = app.find(
+        "", "ServiceAccount", id_.namespace, text_at(pod_spec(obj)[1], "serviceAccountName") or "default"
+    )
+    holders = ((id_, obj), *(((account.id, account.desired),) if account else ()))
+    for holder, manifest in holders if len(kept) == 1 else ():
+        if patch := rename_operations(manifest, "Secret", name, kept[0]):
+            by_account = holder != id_ and id_.kind in ("Deployment", "StatefulSet", "DaemonSet")
+            return holder, {
+                "holder": str(holder),
+                "near": kept[0],
+                "patch": patch,
+                "restart": f"{id_.kind.lower()}/{id_.name}" if by_account else "",
+            }
+    return None
 
 
 def _mount_facts(app: App, id_: ResourceId, obj: Object | None, mount: MountedKey, there: bool) -> dict[str, Json]:

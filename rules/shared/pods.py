@@ -222,7 +222,7 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             if cause == "image" and (secrets := unread_pull_secrets(events)):
                 verb = f"{verb}, and the kubelet finds no pull Secret {secrets[0]}"
             return Trouble(cause, verb, said, node, node.created_at, failed, whole)
-    if node.id.kind == "Pod" and (waits := _unlooked(app, node)) is not None:
+    if node.id.kind == "Pod" and (waits := _unlooked(app, node) or _in_init(app, node)) is not None:
         return waits
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
@@ -248,6 +248,21 @@ def _unlooked(app: App, node: Node) -> Trouble | None:
     else:
         return None
     return Trouble("scheduler", verb, text, node, node.created_at, failed=False)
+
+
+_IN_INIT = regex(r"Init:(\d{1,3})/(\d{1,3})")
+"""What Argo CD shows of a pod while an init container runs: those before it, and all (controller/cache/info.go)."""
+
+
+def _in_init(app: App, node: Node) -> Trouble | None:
+    """The init container that has not ended; without its name where the pod has others than the manifest."""
+    found = _IN_INIT.fullmatch(status_reason(node))
+    if found is None:
+        return None
+    steps, at = maps(pod_spec(_workload(app, node))[1], "initContainers"), int(found[1])
+    name = text_at(steps[at], "name") if len(steps) == int(found[2]) and at < len(steps) else ""
+    text = f"init container {name} has not ended" if name else "an init container has not ended"
+    return Trouble("", "wait for an init container", f"{text} ({found[0]})", node, node.created_at, failed=False)
 
 
 def _own_status(app: App, node: Node) -> Object | None:
