@@ -65,7 +65,6 @@ _CONSEQUENCES = {
     ("gateway.networking.k8s.io", "TLSRoute"): "requests to it fail",
     ("gateway.networking.k8s.io", "TCPRoute"): "requests to it fail",
     ("gateway.networking.k8s.io", "UDPRoute"): "requests to it fail",
-    ("velero.io", "Backup"): "it fails",
     ("velero.io", "Schedule"): "its backups fail",
     **{
         ("postgresql.cnpg.io", kind): "it does nothing"
