@@ -168,12 +168,13 @@ def _kept_item(resource: Resource, changes: tuple[Change, ...]) -> str:
 def _whole_fix(app: App, resource: Resource) -> Fix:
     """The sync that sends the object whole; an Argo CD without it (before 2.2) needs the edit by hand."""
     sync = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
+    scaled = "; replicas that an autoscaler set go back to the value in Git"
     return Fix(
         "Or remove the edited item from the live object",
         "live",
         f"{resource.id}",
         Edit("command", f"{sync} --replace"),
-        "replaces the whole object; replicas that an autoscaler set go back to the value in Git",
+        f"replaces the whole object{'' if get(resource.desired, '/spec/replicas') is MISSING else scaled}",
         older=((Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),),
     )
 
