@@ -86,7 +86,8 @@ def _emptied_map_finding(app: App, resource: Resource, change: Change, keys: tup
 def _own_key_fix(app: App, resource: Resource, change: Change) -> Fix:
     operations = set_field(resource.desired, change.pointer, {"placeholder": "keeps-this-map"})
     title = "Give the map a key of its own in Git"
-    return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), "the pods restart once")
+    caveat = "the pods restart once" if below(change.pointer, "/spec/template") else ""
+    return Fix(title, "manifest", source_place(app), Edit("json-patch", operations), caveat)
 
 
 def _ignore_while_alone_fix(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:

@@ -123,6 +123,9 @@ def _finding(drift: Drift) -> Finding:
     then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
     if kept and not failed:
         then = f"; {undone} {kept}"
+    stays = all(_is_added_to_empty_map(app, resource, change) for change in changes)
+    if stays:
+        then = "; no sync undoes it, as Git has an empty map there"
     return drift.finding(
         f"Someone changed {drift.places()} of {resource.id} with {tool.tool}{then}.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
@@ -131,7 +134,7 @@ def _finding(drift: Drift) -> Finding:
             drift.write_live("Commit the live value, if it is right"),
             _masked_values_fix(drift),
             None
-            if failed
+            if failed or stays
             else _whole_fix(app, resource)
             if kept
             else sync_fix(app, resource, "Or sync the object to Git's value"),
@@ -165,12 +168,13 @@ def _kept_item(resource: Resource, changes: tuple[Change, ...]) -> str:
 def _whole_fix(app: App, resource: Resource) -> Fix:
     """The sync that sends the object whole; an Argo CD without it (before 2.2) needs the edit by hand."""
     sync = f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"
+    scaled = "; replicas that an autoscaler set go back to the value in Git"
     return Fix(
         "Or remove the edited item from the live object",
         "live",
         f"{resource.id}",
         Edit("command", f"{sync} --replace"),
-        "replaces the whole object; replicas that an autoscaler set go back to the value in Git",
+        f"replaces the whole object{'' if get(resource.desired, '/spec/replicas') is MISSING else scaled}",
         older=((Edit("command", f"kubectl edit {kubectl_name(resource.id)}\n{sync}"), "undoes the edit"),),
     )
 
@@ -200,6 +204,12 @@ def _empty_map_fix(drift: Drift) -> Fix | None:
 def _is_empty_in_git(resource: Resource, change: Change) -> bool:
     desired = get(resource.desired, change.pointer)
     return isinstance(change.live, dict) and desired is not MISSING and is_hollow(desired)
+
+
+def _is_added_to_empty_map(app: App, resource: Resource, change: Change) -> bool:
+    """Whether a sync patches the live object with Git's `{}`, which takes nothing out; Argo CD compares as if it did."""
+    whole = has_sync_option(app.raw, resource.desired, "Replace=true")
+    return get(resource.desired, change.pointer) == {} and isinstance(change.live, dict) and not whole
 
 
 def _edit_by_person(resource: Resource, change: Change) -> Change | None:

@@ -197,6 +197,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         else f"{_heals_in_events(app)} times within the hour"
     )
     quarrel = f"and {other} keep undoing each other at {what}" if pointer else f"recreates {what}, which {other}"
+    if writer is not None and other.startswith(writer.manager) and _is_older_than_heal(app, writer):
+        quarrel = f"does not undo what {other} wrote at {what}"
     counted_ = f"{max(counted, _heals_in_events(app))} times"
     return Finding(
         message=f"Self-heal of application {app.ref} {quarrel}: {counted_} so far.",
@@ -250,6 +252,15 @@ def _is_foreign(writer: Writer | None) -> bool:
 
 _RENDER = "its own changing render"
 _EITHER = "a changing render or an admission webhook"
+
+
+def _is_older_than_heal(app: App, writer: Writer) -> bool:
+    """Whether the last heal left what was written before it: nothing else wrote it again, which would move its time."""
+    began = app.operation.started_at if app.operation is not None and app.operation.phase == "Succeeded" else None
+    return began is not None and writer.time is not None and writer.time < began - _CLOCKS
+
+
+_CLOCKS = timedelta(seconds=2)
 
 
 def _unrecorded(resource: Resource, pointer: str) -> str:
