@@ -145,7 +145,7 @@ class Changes:
     def noise(self) -> list[Place]:
         """A reconcile without a change: the stream does not report it."""
         _, app = self._any()
-        app["status"]["observedAt"] = f"2026-01-01T00:00:{self._count % 60:02}Z"
+        app["status"]["reconciledAt"] = f"2026-01-01T00:00:{self._count % 60:02}Z"
         self._put(app)
         return []
 

@@ -417,7 +417,7 @@ class TestApply:
             return {"apiVersion": "sea.example/v1", "kind": "Pool", "metadata": {"name": "p"}, "spec": spec}
 
         live = pool("a")
-        fields = {"f:spec": {"f:members": {'k:{"name":"a"}': {".": {}, "f:name": {}}}}}
+        fields: dict[str, Any] = {"f:spec": {"f:members": {'k:{"name":"a"}': {".": {}, "f:name": {}}}}}
         live["metadata"]["managedFields"] = [{"manager": "pilot", "operation": "Apply", "fieldsV1": fields}]
         synced = apply(live, pool("b"), server_side=True)
         assert synced is not None

@@ -17,6 +17,7 @@ from argolint.host.folder import Folder
 from argolint.reports.document import ReportedFinding
 from argolint.sources import checkout
 from argolint.sources.checkout import ChangedError, open_checkouts
+from argolint.sources.yaml_text import EditError
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
 from tests.gitops import git
 
@@ -154,6 +155,8 @@ def test_a_fragment_is_merged_and_another_object_is_not(tmp_path: Path) -> None:
         == "the fix adds another object, a Service"
     )
     assert left(placed(root, finding(fragment("spec:\n  host: <host name>\n"))))[0] == "the fix leaves a value to you"
+    two = "spec:\n  paused: true\n---\nspec:\n  replicas: 4\n"
+    assert left(placed(root, finding(fragment(two))))[0] == "the fix is more than one piece of YAML"
     assert (
         left(placed(root, finding(fragment("metadata:\n  name: web-2\n"))))[0] == "the edit makes another object of it"
     )
@@ -680,3 +683,14 @@ def test_kustomizations_that_multiply_end_in_time(tmp_path: Path) -> None:
     files["30/a.yaml"] = DEPLOYMENT
     made = placed(repository(tmp_path, files), finding(REPLICAS))
     assert left(made)[0] == "web/kustomization.yaml builds on too many kustomizations"
+
+
+def test_a_file_of_a_commit_that_is_no_text_is_refused_alone(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT})
+    (root / "web/b.yaml").write_bytes(b"a: \xff\n")
+    git(root, "add", "--all")
+    git(root, "commit", "--message", "bytes")
+    committed = checkout.Committed(root, frozenset(), revision="HEAD")
+    with pytest.raises(EditError, match=r"web/b\.yaml cannot be read: it is no UTF-8"):
+        committed.text("web/b.yaml")
+    assert committed.text("web/a.yaml") == DEPLOYMENT

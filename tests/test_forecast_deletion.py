@@ -138,6 +138,12 @@ def test_volumes_go_with_their_claims_and_those_of_sets_stay() -> None:
     assert messages(found, "claims-of-sets") == [
         "The claims of StatefulSet shop/db of argocd/web stay with their data (templates data)."
     ]
+    held = {"kind": "PersistentVolumeClaim", "version": "v1", "namespace": "shop", "name": "data-cache-0", "uid": "c0"}
+    known = fate(fleet(app("web", goes, nodes=[held])), "web")
+    assert messages(known, "volume-deleted") == [
+        "PersistentVolumeClaim shop/data-cache-0 of argocd/web is deleted with StatefulSet shop/cache, whose persistentVolumeClaimRetentionPolicy "
+        "says so, and its volume too, unless that has the reclaim policy Retain."
+    ]
     retained = fate(fleet(app("web", claim, kept)), "web")
     assert messages(retained, "volume-deleted")[0].endswith("is deleted, and its volume stays, released.")
 

@@ -252,6 +252,7 @@ def test_a_set_takes_an_application_over_that_it_can_render() -> None:
     found = moved(fleet(web(), applicationsets=[SET]), "web", "to-set", "fleet")
     assert found.findings == ()
     assert "preserveResourcesOnDeletion" in found.steps[0].what
+    assert "its old policy back" in found.steps[-1].what
     owned = {**web(), "metadata": {"ownerReferences": [{"kind": "ApplicationSet", "name": "old"}]}}
     kept = {
         "metadata": {"name": "old", "namespace": "argocd"},

@@ -259,6 +259,14 @@ def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
         assert app.resource(key("ConfigMap", "b")) is None
 
 
+def test_an_object_that_was_to_be_pruned_and_comes_again_is_compared_with_what_is_there() -> None:
+    one = obj("ConfigMap", "a", namespace="prod")
+    app = application((one, live(one)), (None, live(deployment(replicas=3))))
+    back = after(app, [one], [one, deployment(replicas=5)]).resource(key("Deployment", "web", "apps"))
+    assert back is not None
+    assert (back.extra, back.requires_pruning, back.desired) == (False, False, deployment(replicas=5))
+
+
 def test_tracking_by_label_tells_whose_object_goes() -> None:
     ours = obj("ConfigMap", "a", namespace="prod")
     for owner, kept in (("web", True), ("other", False)):

@@ -206,4 +206,10 @@ def test_the_servers_overrides_are_yaml_texts_by_group_and_kind() -> None:
         ("*", "*", ("/status",), ()),
         ("", "Secret", (), (".data.x",)),
     ]
-    assert [k.kind for k in known_types({"resourceOverrides": overrides})] == ["Cluster", "Rollout"]
+    cluster, rollout = known_types({"resourceOverrides": overrides})
+    assert (cluster.group, cluster.kind, cluster.fields) == (
+        "db.example.com",
+        "Cluster",
+        (("spec.memory", "core/Quantity"),),
+    )
+    assert rollout.kind == "Rollout"

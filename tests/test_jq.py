@@ -216,6 +216,7 @@ def test_no_process_is_started_without_a_program() -> None:
         (r"(?<=a)b", "look-behind"),
         (r"(?>a)", "atomic group"),
         (r"a++", "possessive"),
+        (r"a|*b", "repetition of nothing"),
         (r"(a)\1", "back-reference"),
         (r"a\Z", "no such escape"),
         (r"(?x)a b", "no such flag"),

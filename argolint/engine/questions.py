@@ -40,7 +40,7 @@ def entry_mark(app: App) -> bytes:
     metadata = {k: v for k, v in mapping(app.raw, "metadata").items() if k not in _NOISE}
     if isinstance(annotations := metadata.get("annotations"), Mapping) and _REFRESH in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _REFRESH}
-    status = {k: v for k, v in app.status.items() if k not in ("reconciledAt", "observedAt")}
+    status = {k: v for k, v in app.status.items() if k != "reconciledAt"}
     steady = {k: v for k, v in app.raw.items() if k not in ("metadata", "status", "kind", "apiVersion")}
     text = msgspec.json.encode((metadata, steady, status, app.rows, app.cluster, app.control_plane), order="sorted")
     return hashlib.blake2b(text, digest_size=16).digest()
