@@ -306,7 +306,12 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
         (number,) = ports
         title, patch = (
             f"Probe port {number}, which {'its pod' if cause == 'name' and named else 'the container'} declares",
-            [{"op": "replace", "path": probe.pointer, "value": number}],
+            [
+                {"op": "replace", "path": each.pointer, "value": number}
+                for each in _probes(obj)  # the next probe would fail as this one does
+                if (each.container, each.port, each.name) == (probe.container, probe.port, probe.name)
+                and get(desired, each.at, None) is not None
+            ],
         )
     elif cause == "protocol" and probe.how == "httpGet":
         other = next(

@@ -210,10 +210,9 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            cut = (
-                shortened if verb.startswith(_REASON_AT_END) else excerpt
-            )  # long names before a refused pod, image or volume
             whole = _most_specific(texts, cause) or message or text
+            late = verb.startswith(_REASON_AT_END) or "runtime create failed" in whole
+            cut = shortened if late else excerpt  # long names before a refused pod, image, volume or program
             if cause == "unknown":
                 cause, verb = _cause_in(whole) or known
             said = cut(whole)
