@@ -61,9 +61,7 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
                 continue  # another writer: a live edit, a controller, a rotation
             is_own_write = not upgraded and is_written_at_revision(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
-                _random_kind(change)
-                if resource.kind != "Secret" and (is_own_write or is_later_than_commits(app, change))
-                else None
+                _random_kind(app, change, is_own_write=is_own_write) if resource.kind != "Secret" else None
             )
             if kind is None:
                 others.append(change)
@@ -87,13 +85,11 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
     yield from (_plugin_sign(app, sign) for sign in (*moved, *_derived_signs(app, elsewhere, moved, known)))
 
 
-def _random_kind(change: Change) -> Kind | None:
+def _random_kind(app: App, change: Change, *, is_own_write: bool) -> Kind | None:
     """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values."""
-    if not (
-        isinstance(change.desired, str)
-        and isinstance(change.live, str)
-        and are_both_random(change.desired, change.live)
-    ):
+    sides = change.desired, change.live
+    is_random = is_own_write and all(isinstance(side, str) for side in sides) and are_both_random(*sides)
+    if not (is_random or is_later_than_commits(app, change)):
         return None
     return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
 

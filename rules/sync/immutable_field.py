@@ -590,7 +590,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
                 id_, "Give the content a fixed value: this very revision was synced with another one", _NEW_EACH_TIME
             )
             return
-        case _ if marked and resource and made_by_others(resource):
+        case _ if marked and resource and resource.kind == "Secret" and made_by_others(resource) and _is_helm(app):
             yield _text_fix(
                 id_, "Give the content the value of the live object, which another program has made", _NEW_EACH_TIME
             )
@@ -706,6 +706,10 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             resource=id_,
             effects=("restarts", "deletes"),
         )
+
+
+def _is_helm(app: App) -> bool:
+    return any(source_type(app, index) == "Helm" for index in range(len(app.sources)))
 
 
 def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:
