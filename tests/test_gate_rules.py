@@ -1297,6 +1297,31 @@ def test_a_path_that_no_folder_has_after_the_merge_is_told_where_a_clone_shows_i
         assert [f"{path}: app path does not exist" in message for message in mine] == [True] * told
 
 
+@pytest.mark.parametrize(
+    ("more", "judged"),
+    [
+        ({}, True),
+        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"]}]}, False),
+        ({"fresh/Chart.yaml": [{"name": "fresh"}]}, False),
+        ({"fresh/main.jsonnet": [{}]}, False),
+        ({"fresh/README": [{"kind": "Note"}]}, True),
+    ],
+    ids=("plain", "kustomization", "chart", "jsonnet", "another file"),
+)
+def test_a_new_application_of_plain_manifests_is_judged_from_the_clone(
+    more: Mapping[str, list[Manifest]], judged: bool, tmp_path: Path
+) -> None:
+    """Of a folder that a tool renders, nothing is known before the merge, and the report says so."""
+    made_of = with_name(of_cart(path="fresh"), "fresh")
+    pod = deployment("late", envFrom=[{"configMapRef": {"name": "late-confg"}}])
+    head = {"apps/fresh.yaml": [made_of], "fresh/web.yaml": [pod, config("late")], **more}
+    verdict = run(Case(head, base={"apps/cart.yaml": [cart_application()]}), tmp_path, with_clone=True)
+    mine = [f.rule for f in verdict.new if f.at.app.name == "fresh" and f.severity != "info"]
+    assert mine == ["target-missing"] * judged
+    notes = [line for line in verdict.unlisted if "argocd/fresh" in line]
+    assert notes == ["argocd/fresh: it is new: what it renders is not known before the merge"] * (not judged)
+
+
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:
     """The change touches one application; the warning of the other ends with it."""
     said = {

@@ -15,11 +15,12 @@ from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
 from argolint.gate.generated import GeneratedChange, Tree, Trees, generated_change
 from argolint.gate.head import failed_app, head_app, respecified
+from argolint.gate.made_here import made_here
 from argolint.gate.refused import refused_app
 from argolint.gate.renders import render_elsewhere
 from argolint.gate.touched import Touched, touched_application
 from argolint.gate.written import Edits, merged, ref_of, without_blanks
-from argolint.model import Object
+from argolint.model import Object, Want
 from argolint.server.transport import Transport
 from argolint.sources.rendered import Rendered, rendered, tracked
 from argolint.values import dig, mapping, text_at
@@ -73,7 +74,7 @@ def with_children(
         edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks)
         by_ref[ref] = _edited_child(by_ref.get(ref), edit, fleet, t, plan, coming)
     for manifest in new:
-        child = _new_child(manifest, fleet, change, coming, _lacking_path(manifest, tree))
+        child = _new_child(manifest, fleet, change, coming, tree)
         by_ref[child.ref] = child
     for ref, of in sets.gone.items():
         by_ref[ref] = replace(_removed_child(fleet.by_ref[ref], fleet, t, plan), by=of)
@@ -176,8 +177,10 @@ def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:
 _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
 
 
-def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str], lacks: str) -> Touched:
-    """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it."""
+def _new_child(
+    manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str], tree: Tree | None
+) -> Touched:
+    """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it, or the clone shows it."""
     raw = {
         **manifest,
         "spec": mapping(manifest, "spec"),
@@ -192,14 +195,24 @@ def _new_child(manifest: Object, fleet: Fleet, change: GatedChange, coming: froz
     )
     manifests = change.given(app.ref)
     app = refused_app(app, None, fleet, coming)
-    if manifests is None and lacks:
+    if manifests is None and (lacks := _lacking_path(manifest, tree)):
         return Touched("added", None, failed_app(app, lacks), respecified=True)
+    found = made_here(app, fleet, change, tree) if manifests is None else None
+    if isinstance(found, str):
+        failed = failed_app(app, found)
+        return Touched("added", None, replace(failed, evidence={Want("render"): None}), respecified=True)
+    if found is not None:
+        manifests = found.manifests
+        app = app.with_raw({**app.raw, "status": {**app.status, "sourceType": found.tool}})
     if manifests is None:
         remark = "It is new: what it renders is not known before the merge."
         return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
     made = delta(Rendered({}), head)
-    return Touched("added", None, head_app(app, made, head, fleet), made, respecified=True)
+    after = head_app(app, made, head, fleet)
+    again = found and found.again and tuple(tracked(m, app, fleet) for m in found.again)
+    evidence = {**after.evidence, Want("render"): (head.manifests, again) if again else None}
+    return Touched("added", None, replace(after, evidence=evidence), made, respecified=True)
 
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:

@@ -24,7 +24,7 @@ from argolint.gate.projects import with_projects
 from argolint.gate.reads import whole_checkout_files
 from argolint.gate.renders import Renders, render
 from argolint.gate.touched import Touched, compared_applications
-from argolint.gate.written import application_edits
+from argolint.gate.written import NEW, application_edits
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -112,7 +112,7 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
             *named_line((j.ref for j in every if j.regenerated_only), _REGENERATED_ONLY),
             *_unjudged_notes(judged),
             *_unchecked_notes(judged),
-            *edits.notes,
+            *(note for note in edits.notes if note not in {f"{j.ref}: {NEW}" for j in judged}),
             *sets.notes,
         ),
         files=reading.files,

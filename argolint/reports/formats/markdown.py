@@ -167,7 +167,8 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         for n, s in enumerate(s for s in _MARK if counts[s])
     ]
     yield MARKER
-    sure = "✅" if report.complete else "so far ⚠️"
+    unknown = any(app.what == "added" and not app.changes and app.notes for app in gate.apps) if gate else False
+    sure = "✅" if report.complete and not unknown else "so far ⚠️"
     yield (
         f"## argolint: {', '.join(written)}"
         if findings

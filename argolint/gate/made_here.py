@@ -1,0 +1,114 @@
+"""The manifests of an Application that is not there yet, which no server renders: from the clone of the change.
+
+A folder of plain manifests is read as it is; a chart is rendered where Helm runs here. Everything else stays unknown.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.errors import ExportError, HelmError, NotHereError
+from argolint.gate.change import GatedChange
+from argolint.gate.generated import Tree
+from argolint.gate.reads import KUSTOMIZATIONS
+from argolint.model import Object
+from argolint.sources.git import SUBMODULE
+from argolint.sources.secret_pair import masked_pair
+from argolint.values import items, mapping, text_at
+from argolint.values.manifests import ManifestError, sound_objects
+from argolint.values.patterns import regex
+
+Manifests = tuple[Object, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """The manifests, once more where a tool makes them, and Argo CD's name of the source's type."""
+
+    manifests: Manifests
+    again: Manifests | None
+    tool: str
+
+
+def made_here(app: App, fleet: Fleet, change: GatedChange, tree: Tree | None) -> Made | str | None:
+    """What the Application will render after the merge, or why it does not render; None if that is not known here."""
+    if tree is None or not app.sources:
+        return None
+    followed = {
+        n: tree.reads(text_at(s, "repoURL"), text_at(s, "targetRevision")) for n, s in enumerate(app.sources, 1)
+    }
+    own = [number for number, reads in followed.items() if reads]
+    if not own:
+        return None
+    made = _rendered_chart(app, fleet, change, own)
+    if made is not None or len(own) != 1 or app.sources[1:]:
+        return made
+    plain = _plain_folder(app.sources[0], fleet, tree)
+    return None if plain is None else Made(masked_pair(plain, ())[0], None, "Directory")
+
+
+def _rendered_chart(app: App, fleet: Fleet, change: GatedChange, own: list[int]) -> Made | str | None:
+    local = change.local
+    if local is None or not local.covers(app):
+        return None
+    revisions = dict.fromkeys(own, change.head)
+    try:
+        one = local.render(app, fleet, revisions)
+        local.tick()
+        two = local.render(app, fleet, revisions, turn=1)
+    except (NotHereError, ExportError):
+        return None
+    except HelmError as error:
+        return _NO_FILE.sub(r"Error: open \1: no such file or directory", error.message)
+    return None if one is None or two is None else Made(*masked_pair(one, two), "Helm")
+
+
+_NO_FILE = regex(r"^values file (.{1,1000}) is not there$", re.DOTALL)
+"""Helm says it in these words."""
+
+
+def _plain_folder(source: Object, fleet: Fleet, tree: Tree) -> Manifests | None:
+    """The manifests of a folder that no tool renders (reposerver/repository, findManifests); None if another tool, or none, may take it."""
+    options = mapping(source, "directory")
+    if source.keys() - {"repoURL", "path", "targetRevision", "directory"}:
+        return None
+    if any("Plugin" in _tools(other) for other in fleet.apps):
+        return None  # a plugin may discover the folder by its files
+    if options.keys() - {"recurse"}:
+        return None
+    folder = posixpath.normpath(text_at(source, "path").strip("/") or ".")
+    if folder == "." or folder.startswith(".."):
+        return None
+    inside = {p: e for p, e in tree.entries.items() if p.startswith(f"{folder}/")}
+    direct = {p: e for p, e in inside.items() if posixpath.dirname(p) == folder}
+    read = inside if options.get("recurse") else direct
+    names = {posixpath.basename(p) for p in direct}
+    if names & {*KUSTOMIZATIONS, "Chart.yaml"} or any(n.startswith(".argocd-source") for n in names):
+        return None
+    if any(not e.mode.startswith("100") or e.mode == SUBMODULE or p.endswith(_JSONNET) for p, e in read.items()):
+        return None
+    files = sorted(p for p in read if p.endswith(_MANIFESTS))
+    texts = tree.texts(files)
+    try:
+        return tuple(m for text in texts for m in sound_objects(_text(text)) if _SKIP not in (text or ""))
+    except ManifestError:
+        return None
+
+
+_MANIFESTS = (".yaml", ".yml", ".json")
+_JSONNET = (".jsonnet", ".libsonnet")
+_SKIP = "+argocd:skip-file-rendering"
+
+
+def _text(found: str | None) -> str:
+    if found is None:
+        raise ManifestError("it is too large to be read")
+    return found
+
+
+def _tools(app: App) -> tuple[object, ...]:
+    return (*items(app.status, "sourceTypes"), app.status.get("sourceType"))
