@@ -79,11 +79,16 @@ def test_a_cascade_deletes_the_last_wave_first() -> None:
         tracked("web", "ConfigMap", "middle"),
         tracked("web", "ConfigMap", "last", annotations=wave(5)),
     )
-    assert order(fate(fleet(one), "web")) == [(1, "last"), (2, "middle"), (3, "first")]
+    found = fate(fleet(one), "web")
+    assert order(found) == [(1, "last"), (2, "middle"), (3, "first")]
+    assert [taken.note for taken in found.deleted] == ["wave 5", "wave 0", "wave -1"]
+    alone = fate(fleet(app("web", tracked("web", "ConfigMap", "only", annotations=wave(3)))), "web")
+    assert [taken.note for taken in alone.deleted] == [""]
 
 
 def test_without_a_finalizer_everything_stays() -> None:
     one = app("web", tracked("web", "ConfigMap", "a"), tracked("web", "ConfigMap", "b"), cascades=False)
+    one["resources"].append({"desired": tracked("web", "ConfigMap", "not-there"), "health": {"status": "Missing"}})
     found = fate(fleet(one), "web")
     assert found.deleted == ()
     assert messages(found, "not-cascading") == [
@@ -135,6 +140,13 @@ def test_volumes_go_with_their_claims_and_those_of_sets_stay() -> None:
         "PersistentVolumeClaim shop/data of argocd/web is deleted, and its volume too, unless that has the reclaim policy Retain.",
         "The claims of StatefulSet shop/cache of argocd/web are deleted with it, and their data.",
     ]
+    assert [(f.evidence, [str(fix.edit.content) for fix in f.fixes]) for f in of(found, "volume-deleted")] == [
+        (
+            ("volume pv-1",),
+            ['kubectl patch pv pv-1 -p \'{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}\'\n'],
+        ),
+        ((), []),
+    ]
     assert messages(found, "claims-of-sets") == [
         "The claims of StatefulSet shop/db of argocd/web stay with their data (templates data)."
     ]
@@ -146,6 +158,7 @@ def test_volumes_go_with_their_claims_and_those_of_sets_stay() -> None:
     ]
     retained = fate(fleet(app("web", claim, kept)), "web")
     assert messages(retained, "volume-deleted")[0].endswith("is deleted, and its volume stays, released.")
+    assert of(retained, "volume-deleted")[0].fixes == ()
 
 
 def test_a_namespace_takes_the_objects_of_others_along() -> None:
@@ -325,8 +338,9 @@ def of_set(name: str) -> Data:
 def test_a_set_among_the_objects_of_an_application_takes_its_applications_along() -> None:
     raw = {"metadata": {"name": "fleet", "namespace": "argocd"}, "spec": {"generators": [], "template": {}}}
     held = tracked("root", "ApplicationSet", "fleet", group="argoproj.io", namespace="argocd")
-    found = fate(fleet(app("root", held), of_set("a"), of_set("b"), applicationsets=[raw]), "root")
-    assert [name for _, name in order(found)] == ["fleet", "a", "b"]
+    early = tracked("root", "ConfigMap", "settings", annotations=wave(-1))
+    found = fate(fleet(app("root", held, early), of_set("a"), of_set("b"), applicationsets=[raw]), "root")
+    assert [name for _, name in order(found)] == ["fleet", "a", "b", "settings"]
     assert messages(found, "child-application") == [
         "ApplicationSet fleet is deleted, as an object of argocd/root, with its 2 Applications and with what they deployed."
     ]

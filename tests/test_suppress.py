@@ -61,6 +61,9 @@ def test_an_annotation_on_the_object_or_on_the_application_suppresses_with_its_r
 def test_an_annotation_of_another_application_or_rule_does_not_count() -> None:
     for note in (Note(OTHER, WEB, "unexplained-drift", "known"), Note(APP, WEB, "shared-resource", "known")):
         assert (DRIFT.rule, "a", None) in result(outcome(note), suppressions())
+    about = replace(DRIFT, related=(Related(OTHER, WEB, role="cause"),))
+    note = Note(OTHER, WEB, "unexplained-drift", "known")
+    assert (DRIFT.rule, "a", None) in result(outcome(note, findings=(about,)), suppressions())
 
 
 def test_an_annotation_on_any_owner_suppresses_a_fleet_finding() -> None:
