@@ -368,7 +368,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     """The fix for an unknown chart: instructions for a search, without guessed keys."""
     head = signs[0]
     release = head.release
-    chart = f"chart {release.label}" if release else "the chart"
+    chart = f"chart {release.label}" if release and release.chart.strip("./") else "the chart"
     parent = release.prefix.rstrip(".") if release else ""
     below = f", below {parent!r} of the values here" if release and parent and not release.assumed else ""
     caveat = f"a chart that bundles it has its values below {parent!r}" if release and release.assumed else ""
