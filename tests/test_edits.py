@@ -221,7 +221,8 @@ def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
                     names = dict(zip(("group", "kind", "name", "namespace"), target, strict=True))
                     held.append({**{k: v for k, v in names.items() if v}, "jsonPointers": ["/metadata/labels/other"]})
             policy = spec.setdefault("syncPolicy", {})
-            policy["syncOptions"] = [*(policy.get("syncOptions") or ()), "RespectIgnoreDifferences=false"]
+            others = [o for o in policy.get("syncOptions") or () if not o.startswith("RespectIgnoreDifferences=")]
+            policy["syncOptions"] = [*others, "RespectIgnoreDifferences=false"]
             annotations = app.setdefault("metadata", {}).setdefault("annotations", {})
             if "ServerSideDiff" not in annotations.get(COMPARE, ""):
                 annotations[COMPARE] = "ServerSideDiff=false"
