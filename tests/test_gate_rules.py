@@ -1305,8 +1305,9 @@ def test_a_path_that_no_folder_has_after_the_merge_is_told_where_a_clone_shows_i
         ({"fresh/Chart.yaml": [{"name": "fresh"}]}, False),
         ({"fresh/main.jsonnet": [{}]}, False),
         ({"fresh/README": [{"kind": "Note"}]}, True),
+        ({"fresh/large.yaml": [{**config("large"), "data": {"a": "b" * 2_000_000}}]}, False),
     ],
-    ids=("plain", "kustomization", "chart", "jsonnet", "another file"),
+    ids=("plain", "kustomization", "chart", "jsonnet", "another file", "too large"),
 )
 def test_a_new_application_of_plain_manifests_is_judged_from_the_clone(
     more: Mapping[str, list[Manifest]], judged: bool, tmp_path: Path

@@ -7,6 +7,7 @@ evaluation is not reliable and nothing is reported.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -54,6 +55,21 @@ class Tree:
     @cached_property
     def folders(self) -> frozenset[str]:
         return folders(self.entries)
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        return sorted(self.entries)
+
+    def below(self, folder: str) -> Sequence[str]:
+        """The paths below a folder."""
+        return self._paths[
+            bisect_left(self._paths, f"{folder}/") : bisect_left(self._paths, f"{folder}0")
+        ]  # `0` follows `/`
+
+    @cached_property
+    def read_folders(self) -> dict[tuple[str, bool], tuple[Object, ...] | None]:
+        """What `made_here` has read, by folder and whether with those below: each is read once."""
+        return {}
 
     def texts(self, paths: Sequence[str]) -> Sequence[str | None]:
         return list(self.git.texts([self.entries[path] for path in paths]))

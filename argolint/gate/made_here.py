@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.errors import ExportError, HelmError, NotHereError
+from argolint.errors import ExportError, HelmError, NotHereError, UsageError
 from argolint.gate.change import GatedChange
 from argolint.gate.generated import Tree
 from argolint.gate.reads import KUSTOMIZATIONS
@@ -83,22 +83,33 @@ def _plain_folder(source: Object, fleet: Fleet, tree: Tree) -> Manifests | None:
     folder = posixpath.normpath(text_at(source, "path").strip("/") or ".")
     if folder == "." or folder.startswith(".."):
         return None
-    inside = {p: e for p, e in tree.entries.items() if p.startswith(f"{folder}/")}
+    place, known = (folder, options.get("recurse") is True), tree.read_folders
+    if place not in known:
+        known[place] = _objects(tree, *place) if len(known) < _MOST_FOLDERS else None
+    return known[place]
+
+
+def _objects(tree: Tree, folder: str, deep: bool) -> Manifests | None:
+    inside = {p: tree.entries[p] for p in tree.below(folder)}
     direct = {p: e for p, e in inside.items() if posixpath.dirname(p) == folder}
-    read = inside if options.get("recurse") else direct
+    read = inside if deep else direct
     names = {posixpath.basename(p) for p in direct}
     if names & {*KUSTOMIZATIONS, "Chart.yaml"} or any(n.startswith(".argocd-source") for n in names):
         return None
     if any(not e.mode.startswith("100") or e.mode == SUBMODULE or p.endswith(_JSONNET) for p, e in read.items()):
         return None
     files = sorted(p for p in read if p.endswith(_MANIFESTS))
-    texts = tree.texts(files)
     try:
+        if sum(tree.git.sizes(read[p].id for p in files).values()) > _MOST_BYTES:
+            return None
+        texts = tree.texts(files)
         return tuple(m for text in texts for m in sound_objects(_text(text)) if _SKIP not in (text or ""))
-    except ManifestError:
+    except (ManifestError, UsageError):  # what cannot be read as manifests, or is not in a partial clone
         return None
 
 
+_MOST_BYTES, _MOST_FOLDERS = 2_000_000, 50
+"""A change may name any number of folders of any size; a second reads two megabytes."""
 _MANIFESTS = (".yaml", ".yml", ".json")
 _JSONNET = (".jsonnet", ".libsonnet")
 _SKIP = "+argocd:skip-file-rendering"
