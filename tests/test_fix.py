@@ -560,3 +560,20 @@ def test_a_merge_by_schema_refuses_two_items_of_one_key() -> None:
         None,
         "two items of env of Deployment shop/web have one key, which a merge by schema refuses",
     )
+
+
+def test_an_edit_in_git_needs_no_sync_by_hand_where_an_application_set_starts_the_syncs() -> None:
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "boats", "controller": True}
+    made = {"name": "web", "metadata": {"ownerReferences": [owner]}}
+
+    def effects(strategy: str) -> tuple[str, ...]:
+        boats = {"metadata": {"name": "boats", "namespace": "argocd"}, "spec": {"strategy": {"type": strategy}}}
+        resources = [{"desired": deployment(replicas=1), "live": deployment(replicas=5)}]
+        data = {"server": {"applicationsets": [boats]}, "apps": [{**made, "resources": resources}]}
+        app, fleet = next(states(FixtureTransport(data)))
+        symptom = Symptom.change(app.resources[0].id, "/spec/replicas")
+        finding = Finding("it drifts", Location(app.ref, app.resources[0].id), explains=(symptom,))
+        edit = patch("manifest", {"op": "replace", "path": "/spec/replicas", "value": 5})
+        return verify(edit, finding, app, fleet).effects
+
+    assert (effects("RollingSync"), effects("AllAtOnce")) == ((), ("needs-sync",))

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker
+from argolint.application.fleet import Fleet
 from argolint.comparison import diff
 from argolint.model import EFFECTS, MISSING, Effect, Finding, Fix, Json, Object
-from argolint.values import get
+from argolint.values import get, text_at
 from argolint.values.patterns import regex
 
 _REPLICAS = "/spec/replicas"
@@ -41,9 +43,9 @@ _OF_NUMBER = regex(r"^ *replicas: \d", re.MULTILINE)
 _COMMAND = regex(r"`((?:kubectl|argocd) [^`]+)`")
 
 
-def edit_effects(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
+def edit_effects(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> frozenset[Effect]:
     """Effects visible in the edit and the application, without a sync."""
-    needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
+    needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app, fleet) else frozenset()
     return declared_effects(fix) | needed
 
 
@@ -72,10 +74,12 @@ def _spoken_effects(steps: str) -> frozenset[Effect]:
     return frozenset(effect for effect, pattern in _SPOKEN if pattern.search(steps))
 
 
-def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
-    """True without automated sync; and after a failed sync, since automated sync does not retry its revision (autoSync)."""
+def _needs_sync(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> bool:
+    """True without automated sync, unless an ApplicationSet's RollingSync starts the syncs; and after a failed sync, since automated sync does
+    not retry its revision (autoSync).
+    """
     if fix.target in ("manifest", "helm-values"):
-        return not app.automated
+        return not app.automated and text_at(maker(app, fleet), "spec", "strategy", "type") != "RollingSync"
     failed = any(symptom.kind == "operation" for symptom in finding.explains)
     return failed and fix.target in ("application", "argocd-settings") and fix.edit.kind in ("json-patch", "yaml")
 

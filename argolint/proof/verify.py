@@ -43,7 +43,7 @@ def verify(
     if unserved := needs.not_served_reason(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
     fix = _with_result(
-        replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app)
+        replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app, fleet)
     )
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)

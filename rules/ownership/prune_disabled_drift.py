@@ -22,10 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Object,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Severity,
+    Symptom,
+)
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
-from argolint.values import dig, enumerated, sh
+from argolint.values import dig, enumerated, items, mapping, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
@@ -120,6 +135,23 @@ def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
+def _deploys_the_same(app: App, old: ResourceId) -> str:
+    """The Application in Git that deploys what this one of another name does, so that it was renamed; empty if there is none."""
+    if (old.group, old.kind) != ("argoproj.io", "Application"):
+        return ""
+    gone = next((_deployed(r.live) for r in app.resources if r.id == old), None)
+    peers = (r for r in app.of_kind(old.kind, old.group) if r.id != old and r.desired is not None)
+    return next((r.name for r in peers if gone and _deployed(r.desired) == gone), "")
+
+
+def _deployed(child: Object | None) -> tuple[Json, ...]:
+    """The destination and the sources of an Application, at any revision."""
+    spec = mapping(child, "spec")
+    sources = [spec.get("source"), *items(spec, "sources")]
+    named = [{key: s.get(key) for key in ("repoURL", "path", "chart")} for s in sources if isinstance(s, dict)]
+    return (spec.get("destination"), *named) if named else ()
+
+
 def _is_precious(resource: Resource) -> bool:
     """Whether more is lost than the object itself: data, all objects of a kind, what a claim is bound to or an Application deploys."""
     if (resource.group, resource.kind) == ("", "PersistentVolume"):
@@ -148,7 +180,17 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
             "Only then is there nothing left that a sync with prune would break.",
         )
         return
-    if protected := sorted({*forbidden, *data}):
+    renamed = {id_: twin for id_ in names if (twin := _deploys_the_same(app, id_))}
+    for old, new in renamed.items():
+        yield live_command(
+            str(old),
+            f"Delete {old} without its objects, which Application {new} deploys too",
+            f"argocd app delete {sh(f'{old.namespace}/{old.name}')} --cascade=false",
+            "until then each of the two takes the objects over from the other one",
+        )
+    if len(renamed) == len(names):
+        return  # a prune would take the objects with it
+    if protected := sorted({*forbidden, *data} - set(renamed)):
         yield Fix(
             f"Keep {enumerated([str(id_) for id_ in protected], 'object', limit=1)}, and leave {'it' if len(protected) == 1 else 'them'} out of the sync status",
             "live",
