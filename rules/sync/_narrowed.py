@@ -94,15 +94,16 @@ def _finding(app: App, crd: Resource, uses: Sequence[_Use]) -> Finding:
         confidence="likely",
         evidence=tuple(f"{use.object.id} of {use.app}: {use.pointer}" for use in uses[:8]),
         related=tuple(Related(use.app, use.object.id, use.pointer, "dependent") for use in uses[:8]),
-        fixes=(*_keep_fix(crd, tuple(fields.values())), _leave_fix(crd, fields, names)),
+        fixes=(*_keep_fix(crd, uses), _leave_fix(crd, fields, names)),
     )
 
 
 def _keep_fix(crd: Resource, uses: Sequence[_Use]) -> Iterator[Fix]:
-    """The fields' own schemas, as the live CRD has them."""
-    steps = [step for use in uses if (step := _kept(crd, use))]
-    if len(steps) == len(uses):
-        plural = "s" if len(steps) > 1 else ""
+    """The fields' own schemas, as the live CRD has them, in each version in which they are set."""
+    found = [_kept(crd, use) for use in uses]
+    steps = [step for n, step in enumerate(found) if step and step not in found[:n]]
+    if all(found):
+        plural = "s" if len({_without_indices(use.pointer) for use in uses}) > 1 else ""
         title = f"Keep the field{plural} in the definition while objects set {'them' if plural else 'it'}"
         yield manifest_patch(crd.id, title, steps)
 
