@@ -1,7 +1,7 @@
 """An environment variable names a Service that does not exist
 
 What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`). `missing`: neither
-an application of the cluster nor the resource tree has it, while a Service of nearly that name exists. `port`: the Service exists without that
+an application of the cluster nor the resource tree has it, while a Service of nearly that name exists, or it left Git and the next sync prunes it. `port`: the Service exists without that
 port. `dns`: it exists, but the pods cannot resolve names of the cluster, because of their dnsPolicy or because they use the node's network.
 Failing pods with a dnsPolicy that does not use the cluster's DNS are reported too, with any environment.
 
@@ -18,16 +18,18 @@ pods with names of their own (hostAliases, dnsConfig), and a name that an operat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
 from argolint.edits import manifest_patch, manifest_text
+from argolint.edits.pruning import prunes
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, text_at
 from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
-from ._addresses import Address, address_of, has_services, variables
+from ._addresses import Address, Variable, address_of, has_services, variables
 from ._ports import Port, ports_text, service_ports
 from ._running import is_crash_looping, is_unwell, workloads
 from ._surroundings import has_namesake_owner, is_in_tree, services, shown_object
@@ -107,6 +109,9 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
         there = (
             app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name)
         )
+        if (leaver := _pruning_owner(app, fleet, key)) is not None:
+            yield _pruned_service_finding(app, resource, variable, address, leaver, key)
+            continue
         if there and blind and not reported:
             reported = True
             yield _dns_finding(app, resource, at, spec, pointer, address, blind)
@@ -118,6 +123,54 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
             and (near := _near_service(app, fleet, key, address)) is not None
         ):
             yield _missing_service_finding(app, resource, pointer, name, value, address, near)
+
+
+def _pruning_owner(app: App, fleet: Fleet, key: ResourceKey) -> App | None:
+    """The application whose next automated sync deletes the Service, if none other has it; other applications are known so in the gate alone."""
+    owners = [app if ref == app.ref else fleet.by_ref[ref] for ref in {*fleet.owners(key), app.ref}]
+    having = [(owner, found) for owner in owners if (found := owner.resource(key)) is not None]
+    goes = [
+        owner
+        for owner, found in having
+        if found.requires_pruning and found.live is not None and prunes(owner, found, fleet) == "automatic"
+    ]
+    return goes[0] if goes and len(goes) == len(having) else None
+
+
+def _pruned_service_finding(
+    app: App, resource: Resource, variable: Variable, address: Address, leaver: App, key: ResourceKey
+) -> Finding:
+    """The finding for a Service that leaves Git. A new one of the same application that keeps its name as a part is meant."""
+    new = [
+        r.key
+        for r in leaver.of_kind("Service", "")
+        if r.namespace == key.namespace and r.live is None and key.name in _parts(r.name)
+    ]
+    fixes = []
+    if len(new) == 1:
+        title = f"Name Service {new[0].namespace}/{new[0].name}"
+        meant = address.host.replace(key.name, new[0].name, 1)
+        value = variable.value.replace(address.host, meant, 1)
+        patch: list[dict[str, Any]] = [{"op": "replace", "path": variable.pointer, "value": value}]
+        fixes.append(manifest_patch(resource.id, title, patch, "its pods restart"))
+    else:
+        where = f"the source of application {leaver.ref}"
+        fixes.append(manifest_text(where, f"Keep Service {key.name} while clients call it", f"restore {key.id}\n"))
+    return Finding(
+        message=f"{resource.id} calls {address.host} by {variable.name}, but the next sync of {leaver.ref} prunes Service {key.name}, so its calls fail.",
+        at=Location(app.ref, resource.id, variable.pointer),
+        cause="missing",
+        confidence="likely",
+        evidence=(f"Service {key.namespace}/{key.name} left the manifests of {leaver.ref}",),
+        related=(Related(leaver.ref, key.id, role="cause"),),
+        fixes=tuple(fixes),
+    )
+
+
+def _parts(name: str) -> set[str]:
+    """The names that a prefix or suffix was added to."""
+    words = name.split("-")
+    return {"-".join(words[n:]) for n in range(1, len(words))} | {"-".join(words[:n]) for n in range(1, len(words))}
 
 
 def _no_cluster_dns_reason(spec: Object) -> str:

@@ -4,7 +4,7 @@ What it finds: a comparison or a sync that fails because a schema does not decla
 another version) or in the live object (newer than Argo CD's schema). The finding names the field and the schema: that of Argo CD for built-in
 kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom kinds. Also a field of a custom resource
 that each sync sends and the API server does not keep, and one of a workload that no release of Kubernetes has there. Also a misspelt field of a
-built-in kind that a sync will bring, such as `resourcez` of a container.
+built-in kind that a sync will bring, such as `resourcez` of a container. Also a field that a CRD in Git no longer declares while objects set it.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied. Under client-side apply the API server drops a misspelt field without an error, and the application often stays OutOfSync.
 
@@ -69,6 +69,7 @@ from ..shared.operations import with_end_of_retries
 from ._failures import failures_explained_by
 from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
+from ._narrowed import narrowed_findings, narrowed_wants
 from ._objects import missing_symptoms, object_named, only_object
 from ._options import compare_options_with, failing_step, is_sent_whole
 from ._slips import Slip, coming_slips
@@ -109,6 +110,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in app.changed:
         if not _is_of_server(resource.group) and _dropped_changes(app, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
+    yield from narrowed_wants(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -131,6 +133,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield from _dropped_field_findings(app, resource)
         elif pruned := _dropped_changes(app, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
+    yield from narrowed_findings(app, fleet)
     for resource in () if refused else app.stated:
         if resource.status != "OutOfSync" and not resource.hook:
             continue
