@@ -345,6 +345,11 @@ def test_a_set_among_the_objects_of_an_application_takes_its_applications_along(
         "ApplicationSet fleet is deleted, as an object of argocd/root, with its 2 Applications and with what they deployed."
     ]
 
+    one = fate(fleet(app("root", held), of_set("a"), applicationsets=[raw]), "root")
+    assert messages(one, "child-application") == [
+        "ApplicationSet fleet is deleted, as an object of argocd/root, with its Application and with what it deployed."
+    ]
+
 
 @pytest.mark.parametrize("preserve", [True, False])
 def test_a_set_is_deleted_with_its_applications(preserve: bool, tmp_path: Path) -> None:
@@ -379,6 +384,9 @@ def test_a_prune_goes_in_reverse_order_with_prune_last_at_the_end() -> None:
     last = {"syncPolicy": {"syncOptions": ["PruneLast=true"]}}
     found = fate(fleet(app("web", left=left[:2], spec=last)), way="prune")
     assert order(found) == [(1, "early"), (1, "late")]
+    for automated, when in (({"prune": True}, "by the next automated sync"), ({}, "by the next sync with prune")):
+        found = fate(fleet(app("web", left=left[:1], spec={"syncPolicy": {"automated": automated}})), way="prune")
+        assert when in messages(found, "objects-deleted")[0]
     going = app("web", left=left[:2], metadata={"deletionTimestamp": "2026-01-01T11:00:00Z"})
     assert order(fate(fleet(going), way="prune")) == [], "what is being deleted is no longer synced"
 

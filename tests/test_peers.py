@@ -24,9 +24,11 @@ HERE = Path(__file__).parent
 PEERS = HERE.parent.parent / "shared" / "peers"
 REASONS = parse((HERE / "peers_disagreements.yaml").read_text(encoding="utf-8"))
 COLLECTIONS = {
-    "comparison": ("a_gitops_diff", "b_quantity", "b_respect", "i_k8s_pairs", "i_k8s_types", "j_oracle", "j_oracle_cr"),
+    "comparison and rules": (
+        *("a_gitops_diff", "b_quantity", "b_respect", "i_k8s_pairs", "i_k8s_types", "j_oracle", "j_oracle_cr"),
+        *("c_e2e", "d_conditions", "e_options", "f_connection", "g_other_linters", "h_kes"),
+    ),
     "ignoring": ("b_ignore", "b_ignore_oracle", "b_jq", "j_oracle_smd", "k_fixture_moments", "k_fixture_syncs"),
-    "rules": ("c_e2e", "d_conditions", "e_options", "f_connection", "g_other_linters", "h_kes"),
 }
 
 
