@@ -1,4 +1,4 @@
-"""Fields that a CRD in Git no longer declares, while objects set them: the API server stops to keep their values as soon as the CRD is applied."""
+"""Fields that a CRD in Git no longer declares, while objects set them: the API server stops keeping their values as soon as the CRD is applied."""
 
 from __future__ import annotations
 
