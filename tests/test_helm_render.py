@@ -728,6 +728,20 @@ def test_a_chart_that_breaks_at_head_alone_is_the_changes_failure(binary: str, c
     assert "a database is required" in json.dumps(report["findings"])
 
 
+@pytest.mark.parametrize("values", [(), ("/env/none.yaml",)], ids=["a chart", "no values file"])
+def test_the_chart_of_a_new_application_is_rendered_here(
+    values: tuple[str, ...], binary: str, clone: Path, tmp_path: Path
+) -> None:
+    source = {"repoURL": REPO, "path": "charts/drawn", "targetRevision": "main", "helm": {"valueFiles": [*values]}}
+    spec = {"project": "default", "source": source, "destination": {"name": "in-cluster", "namespace": "shop"}}
+    new = {"kind": "Application", "metadata": {"name": "more", "namespace": "argocd"}, "spec": spec}
+    _branch(clone, {"charts/kept/templates/app.yaml": json.dumps({"apiVersion": "argoproj.io/v1alpha1", **new})})
+    _, report, _ = _gate(_running("charts/kept", ["Secret"], clone), binary, clone, tmp_path)
+    mine = {f["rule"] for f in report["findings"] if f["app"]["name"] == "more"}
+    assert mine >= {"comparison-error" if values else "nondeterministic-secret"}
+    assert report["failures"] == []
+
+
 @pytest.mark.parametrize("where", ["values.yaml", "a values file", "the Application"])
 def test_a_chart_that_fails_with_a_secret_of_its_values_tells_it_to_nobody(
     local: LocalRenders, clone: Path, where: str
