@@ -203,7 +203,7 @@ def test_a_secret_that_was_never_synced_is_not_copied() -> None:
     fix = fixes("nondeterministic-secret", *fixture.data["apps"])[0]
     made = "\n".join((*fix.before, fix.edit.content))
     assert "get secret" not in made
-    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy into" in made
+    assert "Secret etl/airflow-webserver-secret-key is not live, so there is nothing to copy into" in made
     assert "create secret generic airflow-webserver-secret-key-pinned" in made
 
 
