@@ -28,9 +28,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
-    Json,
     Location,
-    Object,
     Related,
     Resource,
     ResourceId,
@@ -40,7 +38,7 @@ from argolint import (
 )
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
-from argolint.values import dig, enumerated, items, mapping, sh
+from argolint.values import dig, enumerated, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
@@ -72,7 +70,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _is_precious(r)])),
+        fixes=tuple(_fixes(app, fleet, kept, [r.id for r in extra if r.id in kept and _is_precious(r)])),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
@@ -135,21 +133,13 @@ def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
-def _deploys_the_same(app: App, old: ResourceId) -> str:
-    """The Application in Git that deploys what this one of another name does, so that it was renamed; empty if there is none."""
-    if (old.group, old.kind) != ("argoproj.io", "Application"):
-        return ""
-    gone = next((_deployed(r.live) for r in app.resources if r.id == old), None)
-    peers = (r for r in app.of_kind(old.kind, old.group) if r.id != old and r.desired is not None)
-    return next((r.name for r in peers if gone and _deployed(r.desired) == gone), "")
-
-
-def _deployed(child: Object | None) -> tuple[Json, ...]:
-    """The destination and the sources of an Application, at any revision."""
-    spec = mapping(child, "spec")
-    sources = [spec.get("source"), *items(spec, "sources")]
-    named = [{key: s.get(key) for key in ("repoURL", "path", "chart")} for s in sources if isinstance(s, dict)]
-    return (spec.get("destination"), *named) if named else ()
+def _deploys_the_same(app: App, fleet: Fleet, old: ResourceId) -> str:
+    """The Application in Git that deploys objects of this one of another name, so that it was renamed; empty if there is none."""
+    gone = fleet.app(old.name, old.namespace) if (old.group, old.kind) == ("argoproj.io", "Application") else None
+    rivals = {ref for key in (fleet.contests(gone.ref) if gone else ()) for ref in fleet.claimants(key)}
+    places = {(ref.namespace, ref.name) for ref in rivals}
+    peers = (r for r in app.of_kind("Application", "argoproj.io") if r.id != old and r.desired is not None)
+    return next((r.name for r in peers if (r.namespace, r.name) in places), "")
 
 
 def _is_precious(resource: Resource) -> bool:
@@ -168,7 +158,7 @@ def _severity(reasons: list[str], *, only: bool) -> Severity:
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
-def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> Iterator[Fix]:
+def _fixes(app: App, fleet: Fleet, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> Iterator[Fix]:
     names, reasons = sorted(kept), set(kept.values())
     forbidden = [id_ for id_ in names if kept[id_] == _FORBIDDEN]
     named = users(app)
@@ -180,7 +170,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
             "Only then is there nothing left that a sync with prune would break.",
         )
         return
-    renamed = {id_: twin for id_ in names if (twin := _deploys_the_same(app, id_))}
+    renamed = {id_: twin for id_ in names if (twin := _deploys_the_same(app, fleet, id_))}
     for old, new in renamed.items():
         yield live_command(
             str(old),

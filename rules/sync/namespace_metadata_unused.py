@@ -87,12 +87,18 @@ def _overruled_finding(app: App, manifest: Resource, unused: Mapping[str, str]) 
             operations += [
                 step for place, value in of_part.items() for step in set_field(manifest.desired, place, value)
             ]
+    other = [place for place in unused if get(manifest.desired, place, None) is not None]
+    lacked = [place for place in unused if place not in other]
+    caveat = f"the manifest's own value of {enumerated(other)} is in force now" if other else ""
     return Finding(
         message=f"{app.name} sets metadata of {manifest.id}, which no sync applies: it deploys that namespace from a manifest.",
         at=Location(app.ref, manifest.id, next(iter(unused))),
-        evidence=(f"not in the manifest: {enumerated([*unused])}",),
+        evidence=(
+            *((f"not in the manifest: {enumerated(lacked)}",) if lacked else ()),
+            *((f"another value in the manifest: {enumerated(other)}",) if other else ()),
+        ),
         fixes=(
-            manifest_patch(manifest.id, "Write it into the manifest of the namespace", operations),
+            manifest_patch(manifest.id, "Write it into the manifest of the namespace", operations, caveat),
             application_patch(
                 app,
                 "Or remove it from the Application, where it has no effect",
