@@ -56,7 +56,7 @@ from argolint.values.patterns import regex
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
-from . import _init_waits, _rolling
+from . import _governing, _init_waits, _rolling
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -335,6 +335,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     found = resolved(finding, complaint, ("health-check",))
     if found.relation is None and (begun := _init_waits.explained(app, fleet, resource, finding, reason)) is not None:
         return begun
+    found = found if found.relation else _governing.unnamed(app, fleet, resource, found)
     return _by_child(app, fleet, resource, found)
 
 
