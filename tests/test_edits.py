@@ -271,3 +271,5 @@ def test_a_later_operation_is_compared_with_what_the_earlier_ones_leave() -> Non
     items = {"l": [{"name": "x"}, {"name": "y"}, {"name": "z"}]}
     twice: list[Operation] = [{"op": "remove", "path": "/l/0"}, {"op": "remove", "path": "/l/0"}]
     assert list(fitted_operations(twice, items, items)) == twice
+    done: Operation = {"op": "replace", "path": "/a/b", "value": 2}
+    assert list(fitted_operations([done], {"a": {"b": 2}}, {"a": {"b": 1}})) == [], "the file has it already"

@@ -270,6 +270,7 @@ def test_another_cluster_gets_an_application_of_its_own_first() -> None:
     assert refusals(found) == {
         "data-stays": "The volumes of PersistentVolumeClaim shop/data stay on the old cluster; their data must be copied."
     }
+    assert "Send the traffic to the new cluster." in [step.what for step in found.steps]
     commands = [step.command for step in found.steps]
     assert commands.index("argocd app sync argocd/web-b") < commands.index("argocd app delete argocd/web --cascade")
 

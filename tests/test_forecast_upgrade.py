@@ -1154,6 +1154,13 @@ def test_what_must_come_first_is_said_where_it_matters(asked: str, removed: str,
     assert [text.startswith(begin) for text, begin in zip(sentences, said, strict=True)] == [True] * len(said)
 
 
+def test_a_check_of_the_servers_own_stays_in_the_place_of_a_new_one() -> None:
+    one = database("a", "False")
+    own = {f"{one['apiVersion'].partition('/')[0]}/{one['kind']}": {"health.lua": "return {status = 'Healthy'}"}}
+    concerned = fleet(app("web", one), version="v3.0.0", settings={"resourceOverrides": own})
+    assert of(forecast(concerned, argocd="3.6"), "health-checks-3.1") == []
+
+
 def test_nothing_is_forecast_twice() -> None:
     concerned, _, wanted, _ = CASES["missing-in-part"]
     found = forecast(concerned, **wanted)

@@ -334,6 +334,17 @@ def test_an_object_whose_name_alone_is_drawn_anew_is_the_same_object() -> None:
     assert names("migrate-v1", job("migrate-v2")) == ["migrate-v2"]
     assert names("migrate-x7k2p", job("other-q9d4z")) == ["other-q9d4z"]
 
+    def hooks(before: str, after: str) -> list[str]:
+        marked = [
+            {**made, "metadata": {**made["metadata"], "annotations": {"argocd.argoproj.io/hook": "Sync"}}}
+            for made in (job(before), job(after, "x:2"))
+        ]
+        base, head = (rendered([one_side], app, one) for one_side in marked)
+        return [k.name for k in with_base_names(head, base).hooks]
+
+    assert hooks("migrate-x7k2p", "migrate-q9d4z") == ["migrate-x7k2p"]
+    assert hooks("migrate-x7k2p", "seed") == ["seed"]
+
 
 def test_a_change_that_does_not_render_is_a_comparison_error() -> None:
     one = obj("ConfigMap", "a", namespace="prod")
