@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from typing import Any
 
 from argolint import (
     GONE,
@@ -332,37 +331,19 @@ def _foreseen_finding(app: App, resource: Resource, change: Change, step: str, *
     `step`: see `failing_step`.
     """
     pointer = _top_field(change.pointer)
-    every = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c) and not c.masked)
-    fields = list(dict.fromkeys((pointer, *(_top_field(c.pointer) for c in every))))
-    fixes = _fixes(app, resource.id, resource, pointer)
-    if len(fields) > 1:
-        fixes = (_with_all(fix, resource, fields) for fix in fixes)
+    fields = [pointer, *_fixed_too(resource, pointer)]
     return Finding(
         message=f"{enumerated(fields)} of {resource.id} cannot be changed in place, so the next {step} of application {app.ref} will fail.",
         at=Location(app.ref, resource.id, pointer),
         confidence="likely",
         evidence=(f"{change.pointer} differs from what was applied last, and live still holds that",),
-        fixes=tuple(fixes),
+        fixes=tuple(_fixes(app, resource.id, resource, pointer)),
         explains=tuple(
             Symptom.change(resource.id, c.pointer)
             for c in resource.changes
             if shown and _top_field(c.pointer) == pointer
         ),
     )
-
-
-def _with_all(fix: Fix, resource: Resource, fields: list[str]) -> Fix:
-    """A fix that takes one field back takes all of them back: the sync would fail at the next one."""
-    if not fix.title.startswith(_TAKES_BACK) or not fix.edit or fix.edit.kind != "json-patch":
-        return fix
-    steps: list[dict[str, Any]] = []
-    for field in fields:
-        was = get(resource.live, field)
-        steps += [{"op": "remove", "path": field}] if was is MISSING else set_field(resource.desired, field, was)
-    return manifest_patch(resource.id, f"{_TAKES_BACK} {enumerated(fields)}", steps, fix.caveat)
-
-
-_TAKES_BACK = "Write into Git what is live at"
 
 
 def _lost_by_replace(app: App, resource: Resource) -> str:
@@ -493,15 +474,12 @@ def _restore_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 
 def _fixed_too(resource: Resource, pointer: str) -> list[str]:
-    """Other fields that differ and cannot change either: the sync fails at them next."""
+    """The other fields that differ and cannot change either: the sync fails at them next."""
     if (resource.group, resource.kind) not in _immutable_fields():
         return []
-    return [
-        c.pointer
-        for c in resource.changes
-        if _is_immutable_change(resource, c)
-        and not (below(c.pointer, pointer) or below(pointer, c.pointer) or c.masked)
-    ]
+    every = (c for c in (*resource.pending, *resource.changes) if _is_immutable_change(resource, c) and not c.masked)
+    others = dict.fromkeys(_top_field(c.pointer) for c in every)
+    return [field for field in others if not (below(field, pointer) or below(pointer, field))]
 
 
 _FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
