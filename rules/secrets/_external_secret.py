@@ -21,6 +21,7 @@ from argolint.values import (
     parse_duration,
     parse_time,
     sh,
+    text_at,
 )
 from argolint.values.kubernetes import reads
 from argolint.values.memo import by_identity
@@ -125,6 +126,23 @@ def _declared(app: App) -> Iterator[Declared]:
         }
         if manifest["spec"]:
             yield Declared(resource, manifest, "/spec/externalSecretSpec")
+
+
+def unreadable(app: App) -> tuple[Declared, ...]:
+    """Those in the cluster whose refreshInterval is no Go duration: the operator cannot list the objects of their kind any more."""
+    return app.derive(_unreadable)
+
+
+def _unreadable(app: App) -> tuple[Declared, ...]:
+    intervals = ((each, text_at(each.manifest, "spec", "refreshInterval")) for each in declared(app))
+    return tuple(each for each, text in intervals if text and each.resource.live and parse_duration(text) is None)
+
+
+def unread(app: App) -> tuple[Resource, ...]:
+    """The objects without a condition of the kinds that an unreadable interval keeps the operator from."""
+    kinds = {each.resource.kind for each in unreadable(app)}
+    listed = (r for kind in sorted(kinds) for r in app.of_kind(kind, GROUP) if r.live)
+    return tuple(r for r in listed if not items(r.live, "status", "conditions"))
 
 
 def spec_of(obj: Object | None) -> Object:
