@@ -9,6 +9,7 @@ import yaml
 from argolint.reports.document import ReportedEdit, ReportedFix
 from argolint.reports.formats import plain_lines
 from argolint.values import index_of, split_pointer
+from argolint.values.patterns import regex
 
 _APPEND = "-"
 """The path token of a JSON patch that appends to a list."""
@@ -56,11 +57,15 @@ def _patch(operations: list[dict[str, Any]]) -> str:
         written = {"path": operation.get("path"), "value": _REMOVED} if removed else operation
         if operation.get("op") not in ("add", "replace", "remove") or not tokens or not _put(merged, tokens, written):
             return _yaml([dict(operation) for operation in operations])
-    return _yaml(merged).replace(f" {_REMOVED}", "  # remove this key")
+    text = _yaml(merged).replace(f" {_REMOVED}", "  # remove this key")
+    return _ADDED_TO.sub(":  # add to the list", text)
 
 
 _REMOVED = "\ue000"
 """The value of a key that is removed: a character that no manifest contains."""
+_ADDED = "\ue001"
+"""The first item of a list that only the items after it are added to."""
+_ADDED_TO = regex(rf":\n *- {_ADDED}")
 
 
 def _put(tree: dict[str, Any], tokens: tuple[str, ...], operation: dict[str, Any]) -> bool:
@@ -79,7 +84,7 @@ def _put(tree: dict[str, Any], tokens: tuple[str, ...], operation: dict[str, Any
     if index_of(last) is not None:
         return False
     if appends:
-        items = node.setdefault(last, [])
+        items = node.setdefault(last, [_ADDED])
         if not isinstance(items, list):
             return False
         items.append(operation.get("value"))
