@@ -57,7 +57,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
     renamed = tuple(_own_name_fixes(shared, keeper))
-    apart = shared.two_programs or shared.two_releases
+    apart = shared.two_programs or shared.other_images or shared.two_releases
     if apart:
         yield from renamed
     yield from _own_namespace_fix(shared)

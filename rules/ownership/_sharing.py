@@ -138,6 +138,13 @@ class Shared:
         return self.id.group == "apps" and any(pointer.startswith("/spec/selector/") for pointer in self.fields)
 
     @property
+    def other_images(self) -> bool:
+        """True if two sources run different programs under one name: the last name of the first container's image differs."""
+        values = self.fields.get("/spec/template/spec/containers/0/image", {})
+        names = {str(v).partition("@")[0].rpartition("/")[2].partition(":")[0] for v in values.values()}
+        return len(names) == len(values) > 1 and len({p.origin for p in self.parties if p.claims}) > 1
+
+    @property
     def two_releases(self) -> bool:
         """Two releases of one chart with settings of their own, which make all their objects under the same names: both are meant to run."""
         firm = [p for p in self.parties if p.claims]

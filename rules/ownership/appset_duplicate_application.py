@@ -233,10 +233,19 @@ def _fixes(duplicate: _Duplicate, raw: Object, owner: str) -> tuple[Fix, ...]:
         return advice(__package__, "appset-duplicate/go-template", facts)
     if twice := _equal_elements(raw):
         return advice(__package__, "appset-duplicate/equal-elements", {**facts, "kept": twice[0], "removed": twice[1]})
-    by_name = advice(__package__, "appset-duplicate/name", {**facts, "part": _distinct_parameter(raw, name, go=go)})
+    part = _distinct_parameter(raw, name, go=go)
+    by_name = advice(__package__, "appset-duplicate/name", {**facts, "part": part})
+    if not part and (path := _starred_path(raw)):
+        by_name = advice(__package__, "appset-duplicate/star", {**facts, "path": path})
     paths = () if "path" in name else _several_paths(raw)
     one = {**facts, "first": excerpt(paths[0], 60), "paths": "\n".join(paths)} if paths else None
     return (*(advice(__package__, "appset-duplicate/one-path", one) if one else ()), *by_name)
+
+
+def _starred_path(raw: Object) -> str:
+    """The first path of files with a `*` in a folder's place: it matches `/` as well, so files of deeper folders are elements too."""
+    paths = (text_at(e, "path") for _, generator in innermost_generators(raw) for e in maps(generator, "git", "files"))
+    return next((excerpt(path, 120) for path in paths if "*" in path.rpartition("/")[0].replace("**", "")), "")
 
 
 def _several_paths(raw: Object) -> Sequence[str]:

@@ -233,7 +233,7 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         if lost
         else ""
     )
-    left = sum(1 for r in app.resources if not r.hook)
+    left = sum(1 for r in app.resources if not (r.hook or r.missing))
     subject = f"Argo CD cannot finish deleting application {app.ref} ({left} object{'' if left == 1 else 's'} left after {age_text(app.observed_at - since)})"
     return Finding(
         message=f"{subject}{waits}." if waits or not errors else quoting(subject, errors[0].message),
@@ -247,6 +247,8 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         if lost
         else _dull_hook_fixes(app, fleet)
         if dull
+        else advice(__package__, "finalizer-stuck/renewed", {"name": app.ref.name, "namespace": app.ref.namespace})
+        if not (left or errors or waits or _only_last(_finalizers(app.raw)))
         else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
