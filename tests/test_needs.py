@@ -32,6 +32,14 @@ def test_a_need_that_a_fix_names_counts_beside_it() -> None:
     assert fitted_fix(TOLD, ("v3.0.0", "v2.5.2"))[0].unverified == "it needs Argo CD 2.13, and this is v2.5.2"
 
 
+def test_a_release_without_applications_in_other_namespaces_gets_plain_names() -> None:
+    asked = "argocd app terminate-op argocd/web && argocd app sync argocd/web --resource apps:Deployment:shop/web"
+    fix = Fix("end it", "live", "web", Edit("command", asked), caveat="then `argocd app wait argocd/web`")
+    old, new = (fitted_fix(fix, (version,))[0] for version in ("v2.4.9", "v2.5.0"))
+    assert old.edit.content == "argocd app terminate-op web && argocd app sync web --resource apps:Deployment:shop/web"
+    assert (old.caveat, new) == ("then `argocd app wait web`", fix)
+
+
 def test_a_fix_that_the_server_is_too_old_for_is_for_after_its_upgrade() -> None:
     rules = list(load_rules().values())
     fixture = testing.load_fixture(Path(__file__).parent / "rules/compared-by-option/bad-atomic-list.yaml")

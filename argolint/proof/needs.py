@@ -20,6 +20,7 @@ from argolint.relations.operator_version import version_of
 from argolint.values import get, joined, parse_version, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of
+from argolint.values.patterns import regex
 
 _NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes", "external-secrets": "External Secrets"}
 
@@ -32,7 +33,7 @@ def fitted_fix(
     `versions`: those of every Argo CD that the fix is for.
     """
     unknown: list[str] = []
-    fix = _at_values(fix, versions)
+    fix = _by_plain_name(_at_values(fix, versions), versions)
     for need in (*fix.needs, *_needs_of_edit(fix)):
         for have, verdict in _verdicts(need, versions, app, fleet):
             if verdict is False and need.of == "argocd" and fix.older:
@@ -55,6 +56,21 @@ def _at_values(fix: Fix, versions: Sequence[str]) -> Fix:
 
 
 _AS_MAP = "valuesObject"
+
+
+def _by_plain_name(fix: Fix, versions: Sequence[str]) -> Fix:
+    """The fix with the name of an Application alone in commands for a release whose client takes no namespace in front of it."""
+    if not any(_meets_need(have, _IN_ANY_NAMESPACE) is False for have in versions):
+        return fix
+    content = fix.edit.content
+    edit = replace(fix.edit, content=_QUALIFIED.sub(r"\1", content)) if isinstance(content, str) else fix.edit
+    before = tuple(_QUALIFIED.sub(r"\1", command) for command in fix.before)
+    return replace(fix, edit=edit, before=before, caveat=_QUALIFIED.sub(r"\1", fix.caveat))
+
+
+_IN_ANY_NAMESPACE = "2.5"
+"""The first release with Applications outside of its own namespace (docs/operator-manual/app-any-namespace.md)."""
+_QUALIFIED = regex(r"(\bargocd app [a-z]{1,20}(?:-[a-z]{1,20})? (?:-[^\s]{1,40} )?)[a-z0-9.-]{1,63}/(?=[a-z0-9])")
 
 
 def _verdicts(

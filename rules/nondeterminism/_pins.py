@@ -132,7 +132,8 @@ def _existing_secret_fix(
     block = release.values_block({k: _filled_value(release, v) for k, v in values.items()})
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
-    caveat = f"Create it first: pruning then deletes {enumerated([f'Secret {namespace}/{old}' for old in replaced], limit=None)}. {pods}"
+    gone = enumerated([f"Secret {namespace}/{old}" for old in replaced], limit=None)
+    caveat = f"Create it first: if the chart then leaves out {gone}, pruning deletes {'it' if len(replaced) == 1 else 'them'}. {pods}"
     return Fix(
         title=f"Create {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
         target="helm-values",
@@ -364,17 +365,23 @@ def _upgrade_text(release: Release, version: str) -> str:
     return f"upgrade chart {release.chart} to {version}"
 
 
+_FOLDERS = ("", "chart", "charts", "helm")
+"""Folders of charts that say nothing of the chart."""
+
+
 def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     """The fix for an unknown chart: instructions for a search, without guessed keys."""
     head = signs[0]
     release = head.release
-    chart = f"chart {release.label}" if release and release.chart.strip("./") else "the chart"
+    chart = f"chart {release.label}" if release and release.chart.strip("./") not in _FOLDERS else "the chart"
     parent = release.prefix.rstrip(".") if release else ""
     below = f", below {parent!r} of the values here" if release and parent and not release.assumed else ""
     caveat = f"a chart that bundles it has its values below {parent!r}" if release and release.assumed else ""
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
+    if head.kind in ("checksum", "name") and where.endswith("/values.yaml"):
+        where = f"{where.removesuffix('values.yaml')}templates"
     if head.kind == "stamp":
         return Fix(
             title=f'Remove annotation "{head.key}" from the template, or switch it off',
