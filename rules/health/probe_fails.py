@@ -48,6 +48,7 @@ from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
+from ..shared.operations import with_end_of_wait
 from ..shared.triage import worth_reading
 from ._ports import Port, number_or_name, pod_ports, ports_text
 from ._running import is_unwell, pod_warnings, restarts, workloads
@@ -261,7 +262,7 @@ def _finding(
             f"restarts of {node.id}: {restarts(node)}",
         ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
-        fixes=tuple(_fixes(resource, obj, probe, cause)),
+        fixes=with_end_of_wait(app, resource.id, tuple(_fixes(resource, obj, probe, cause))),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in (*app.descendants(resource.uid),)),

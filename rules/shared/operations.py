@@ -71,9 +71,16 @@ def has_revision_moved(app: App, operation: Operation) -> bool:
 
 
 def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """The fixes of an object, and the step after an edit where the running operation waits for it: it stays at the revision with which it began."""
+    """The fixes of an object, and the step that ends the operation which waits for it, since that stays at the revision with which it began.
+
+    It comes first where Git has the object otherwise by now, else after an edit.
+    """
     if not app.is_awaiting(awaited):
         return fixes
+    held, former = app.held(awaited), _former(app)
+    if former and held is not None and held.changes:
+        title = f"End the running sync of {former}: it waits for {awaited}, which Git has otherwise by now"
+        return (Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))), *fixes)
     return _with_end(app, fixes, "After the edit end the running sync, which takes no newer revision")
 
 
