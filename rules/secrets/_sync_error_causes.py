@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from argolint import App, Follows, Object, Resource, Symptom
+from argolint.values import dig
+from argolint.values.patterns import regex
 
 from . import _external_secret as es
 from ._sync_error_texts import Diagnosis
@@ -21,6 +24,8 @@ _STORE_CAUSES = {
     "network": "does not reach its provider",
 }
 _TARGET_CAUSES = ("owned-by-external-secret",)
+_EVALUATED = regex(r"<nil>|<no value>")
+"""What Go's templates print for a value that they do not have: Helm has evaluated the template of the Secret."""
 
 
 def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) -> Iterator[Follows]:
@@ -30,6 +35,8 @@ def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) 
     """
     if found.cause in _TARGET_CAUSES:
         yield Follows.finding("external-secret-duplicate-target", resource.id)
+    if found.cause == "admission" and _EVALUATED.search(json.dumps(dig(obj, "spec", "target", "template"))):
+        yield Follows.finding("external-secret-value-unused", resource.id, mended=True)
     if found.cause not in _STORE_CAUSES:
         return
     stores = tuple(ref.id(resource.namespace, app.cluster) for ref in es.store_refs(obj))
