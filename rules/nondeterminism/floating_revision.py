@@ -29,6 +29,8 @@ from argolint.values.patterns import regex
 _CHART_RANGE = regex(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
 _TAG_RANGE = regex(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
 _COMMIT = regex(r"^(?:[0-9a-f]{7,40}|sha(?:256|512):[0-9a-f]+)$")
+_MAJOR = regex(r"v?\d{1,4}")
+"""A major version, which is the name of a branch or of a tag that is moved."""
 _TAG = regex(r"refs/tags/.|v?\d+\.\d")
 
 
@@ -142,7 +144,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One comment for each branch, for any number of applications."""
     refs: list[AppRef] = list(dict.fromkeys(fact.app for fact in facts))
     repo, revision = facts[0].data["repo"], facts[0].data["revision"]
-    kind = "tag" if repo.startswith("oci://") else "branch"
+    kind = "tag" if repo.startswith("oci://") else "branch or tag" if _MAJOR.fullmatch(revision) else "branch"
     branch = "the default branch" if revision == "HEAD" else f'{kind} "{revision}"'
     many = f"{len(refs)} Applications follow" if len(refs) > 1 else "1 Application follows"
     yield Finding(

@@ -231,6 +231,11 @@ def _fixes(
                     else ("fields may have moved between the versions",)
                 ),
                 *_deprecated_replacement(first, wanted),
+                *(
+                    [f"where {entry['product']} is older, upgrade it first to {entry['bridge']}"]
+                    if unseen and entry and entry.get("bridge")
+                    else []
+                ),
             ),
         )
     elif wanted and entry is not None:
