@@ -380,7 +380,8 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
-    if head.kind in ("checksum", "name") and where.endswith("/values.yaml"):
+    written = head.kind == "name" or (head.kind == "checksum" and "secret" not in head.key)  # a Secret has a value
+    if written and where.endswith("/values.yaml"):
         where = f"{where.removesuffix('values.yaml')}templates"
     if head.kind == "stamp":
         return Fix(
