@@ -76,7 +76,7 @@ def _plain_folder(source: Object, fleet: Fleet, tree: Tree) -> Manifests | None:
     options = mapping(source, "directory")
     if source.keys() - {"repoURL", "path", "targetRevision", "directory"}:
         return None
-    if any("Plugin" in _tools(other) for other in fleet.apps):
+    if fleet.derive(_has_plugin):
         return None  # a plugin may discover the folder by its files
     if options.keys() - {"recurse"}:
         return None
@@ -121,5 +121,5 @@ def _text(found: str | None) -> str:
     return found
 
 
-def _tools(app: App) -> tuple[object, ...]:
-    return (*items(app.status, "sourceTypes"), app.status.get("sourceType"))
+def _has_plugin(fleet: Fleet) -> bool:
+    return any("Plugin" in (*items(a.status, "sourceTypes"), a.status.get("sourceType")) for a in fleet.apps)

@@ -234,6 +234,11 @@ class GateApp(msgspec.Struct, frozen=True):
     changes: tuple[GateChange, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is new, and what it renders is not known."""
+        return self.what == "added" and not self.changes and bool(self.notes)
+
 
 class Gate(msgspec.Struct, frozen=True):
     """The effect of a change: `new` counts the report's findings, `fixed` the findings that base has and head does not (`gone`).

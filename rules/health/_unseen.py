@@ -53,15 +53,15 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
     """
     if resource.health.status not in ("", "Healthy") or "." not in resource.group or resource.hook:
         return None
-    passed_over = resource.derive(_passed_over)
-    if resource.health.status == "Healthy" and not passed_over:
-        return None  # Argo CD's check has judged it
+    judged = resource.health.status == "Healthy"
+    if judged and not resource.derive(_passed_over):
+        return None  # Argo CD's check has looked at what there is
     if not is_health_counted(resource) or (not resource.uid and not any(r.health.status for r in app.resources)):
         return None  # neither tree nor list has any health; newer versions keep it in the tree alone
     if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     made = text_at(mapping(resource.live, "metadata"), "creationTimestamp")
-    for condition in passed_over if resource.health.status else _failures(resource):
+    for condition in resource.derive(_passed_over) if judged else _failures(resource):
         since = parse_time(condition.get("lastTransitionTime") or made)
         if since and is_overdue(app, since, options.span):
             return condition

@@ -264,7 +264,7 @@ def _has_decrypted_values(app: App) -> bool:
 
 def _plugin_sign(app: App, sign: Sign) -> Sign:
     """The sign, weaker for a plugin, which may read its values from elsewhere, such as a vault: then it proves nothing that one value follows another."""
-    if not any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources))):
+    if not charts.uses(app, "Plugin"):
         return sign
     why = f"{sign.why}\na plugin renders it, which may read the value elsewhere"
     return replace(sign, confidence="possible", why=why)

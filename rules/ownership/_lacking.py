@@ -13,7 +13,7 @@ from argolint.values.patterns import regex
 
 from ._application_sets import element_name, selected_clusters
 
-_NO_KEY = regex(r'at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key "(?P<key>[^"]{1,200})"')
+NO_KEY = regex(r'at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key "(?P<key>[^"]{1,200})"')
 Given = Sequence[tuple[str, Object]]
 """What a generator gives: parameters, each with the name of its element or cluster."""
 
@@ -29,7 +29,7 @@ class Lack:
 
 def lack_of(fleet: Fleet, generators: Sequence[tuple[str, Object]], message: str) -> Lack | None:
     """Who lacks the parameter, if the same generator gives it to others, or the set has no other generator; else None."""
-    found = _NO_KEY.search(message)
+    found = NO_KEY.search(message)
     path = found["path"].split(".") if found else []
     if found is None or found["key"] not in path:
         return None

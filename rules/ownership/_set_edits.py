@@ -9,11 +9,10 @@ from argolint import Edit, Fix, Fleet, Object
 from argolint.redaction import excerpt
 from argolint.values import dig, enumerated, items
 from argolint.values.knowledge import dump, load
-from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
+from ._lacking import NO_KEY
 
-_AT = regex(r"at <\.(?P<path>[\w.-]{1,300})>: map has no entry for key \"(?P<key>[^\"]{1,200})\"")
 _OF_PATH = ("path", "basename", "basenameNormalized", "segments", "filename", "filenameNormalized")
 """Fields of `.path` (applicationset/generators/git.go); the last two only of files."""
 
@@ -40,7 +39,7 @@ def _near_project_fix(fleet: Fleet, raw: Object, where: str, absent: str) -> Fix
 
 def _parameter_fix(generators: Sequence[tuple[str, Object]], where: str, message: str) -> Fix | None:
     """The parameter of the only generator that is meant; else the line that makes the generator give it."""
-    found = _AT.search(message)
+    found = NO_KEY.search(message)
     if found is None or len(generators) != 1:
         return None
     (kind, body), path = generators[0], found["path"].split(".")

@@ -31,9 +31,8 @@ def fixed_name_reasons(shared: Shared) -> Iterator[str]:
     """The reason why no value of the chart gives each release its own name, if it is known."""
     for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
         yield f"chart {label} has no value that renames it: unique names are no way out"
-    firm = [p for p in shared.parties if p.claims]
-    if len(firm) > 1 and _is_joined(shared, firm):
-        yield f"the name begins with the releases of both: {enumerated(sorted(p.release for p in firm))}"
+    if shared.joined:
+        yield f"the name begins with the releases of both: {enumerated(sorted(p.release for p in shared.firm))}"
     rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
     if rendered and not any(p.release in shared.id.name for p in rendered):
         releases = enumerated(sorted({f'"{p.release}"' for p in rendered}), "release")
@@ -92,7 +91,7 @@ def _keeper(shared: Shared) -> Party | None:
     Releases of one chart in several namespaces are equals: none is the base of the others. If the chart itself has a switch, one of them keeps
     the object.
     """
-    firm = [p for p in shared.parties if p.claims]
+    firm = shared.firm
     equals = len({p.origin for p in firm}) == 1 and firm[0].repo and len({p.namespace for p in firm}) > 1
     switched = any(s["off"] for p in firm for s in p.switches)
     if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
@@ -128,7 +127,7 @@ def _former_source_fix(shared: Shared, party: Party) -> Fix:
 
 def _own_namespace_fix(shared: Shared) -> Iterator[Fix]:
     """The fix for elements of one ApplicationSet that are deployed to one namespace: each gets its own, by the name that its template makes."""
-    firm = [p for p in shared.parties if p.claims]
+    firm = shared.firm
     same = len(firm) == len(shared.parties) and len({(p.place, p.namespace, p.app.server) for p in firm}) == 1
     if not same or not firm[0].apart or shared.id.namespace != firm[0].namespace:
         return
@@ -335,7 +334,7 @@ def _switch_off_text(shared: Shared, party: Party) -> str:
 
 def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     """Fix B: one name for each release or Application, if the source allows it."""
-    firm = [p for p in shared.parties if p.claims]
+    firm = shared.firm
     leavers = [p for p in firm if p is not keeper]
     if not leavers or shared.id.kind in _NAME_IS_MEANING:
         return
@@ -355,9 +354,9 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             ),
             effects=("restarts", "deletes"),
         )
-    elif party.switches or (party.tool == "Helm" and (party.chart or _is_joined(shared, firm))):
+    elif party.switches or (party.tool == "Helm" and (party.chart or shared.joined)):
         own = party.app.name if party.app.name != party.release else f"{party.namespace}-{party.release}"
-        if derived and (own == party.app.name or (party.namespace and _is_joined(shared, firm))):
+        if derived and (own == party.app.name or (party.namespace and shared.joined)):
             yield Fix(
                 f"Give the release of {shared.name(party)} its own name",
                 "application",
@@ -406,12 +405,6 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             caveat=joined("whatever refers to it by name in that Application must follow", first),
             unverified=_UNKNOWN_USERS,
         )
-
-
-def _is_joined(shared: Shared, firm: Sequence[Party]) -> bool:
-    """Whether the name begins with the release of each: `a` with `b-c`, and `a-b` with `c`, both make `a-b-c`."""
-    releases = {p.release for p in firm}
-    return len(releases) == len(firm) and all(shared.id.name.startswith(f"{release}-") for release in releases)
 
 
 _UNKNOWN_USERS = "what refers to it by name is not known completely: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"

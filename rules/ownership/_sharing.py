@@ -138,16 +138,29 @@ class Shared:
         return self.id.group == "apps" and any(pointer.startswith("/spec/selector/") for pointer in self.fields)
 
     @property
+    def firm(self) -> list[Party]:
+        """The parties whose manifests hold the object."""
+        return [p for p in self.parties if p.claims]
+
+    @property
+    def joined(self) -> bool:
+        """Whether the name begins with the release of each: `a` with `b-c`, and `a-b` with `c`, both make `a-b-c`."""
+        releases = {p.release for p in self.firm}
+        return len(releases) == len(self.firm) > 1 and all(
+            self.id.name.startswith(f"{release}-") for release in releases
+        )
+
+    @property
     def other_images(self) -> bool:
         """True if two sources run different programs under one name: the last name of the first container's image differs."""
         values = self.fields.get("/spec/template/spec/containers/0/image", {})
         names = {str(v).partition("@")[0].rpartition("/")[2].partition(":")[0] for v in values.values()}
-        return len(names) == len(values) > 1 and len({p.origin for p in self.parties if p.claims}) > 1
+        return len(names) == len(values) > 1 and len({p.origin for p in self.firm}) > 1
 
     @property
     def two_releases(self) -> bool:
         """Two releases of one chart with settings of their own, which make all their objects under the same names: both are meant to run."""
-        firm = [p for p in self.parties if p.claims]
+        firm = self.firm
         charts = {(p.origin, p.tool) for p in firm}
         apart = len({p.settings for p in firm}) == len(firm) > 1
         same = all(len(p.doubles) >= len(firm) - 1 for p in firm)

@@ -132,38 +132,30 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
     cause = _CAUSES.get(text_at(condition, "reason"), "unknown")
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
-    lack = lack_of(fleet, tuple(_generators(raw)), text_at(condition, "message"))
+    message, generators, where = (
+        text_at(condition, "message"),
+        tuple(_generators(raw)),
+        f"ApplicationSet {namespace}/{name}",
+    )
+    lack = lack_of(fleet, generators, message)
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
-    subject = f"ApplicationSet {namespace}/{name} {_FAILS['rollout' if _waits(condition) else cause]}"
+    subject = f"{where} {_FAILS['rollout' if _waits(condition) else cause]}"
     then = f", so {_missing_applications(cause)} is made or updated"
+    if lack:
+        fix = Fix(lack.remedy, "application", where, Edit("text", lack.place))
+    else:
+        title = _specific_fix_text(fleet, raw, message) or _fix_text(cause, message)
+        written = edit_fix(fleet, raw, generators, where, message)
+        fix = written or Fix(title, "application", where, Edit("command", command))
     return Finding(
-        message=f"{subject}: {lack.says}{then}." if lack else in_passing(subject, text_at(condition, "message"), then),
+        message=f"{subject}: {lack.says}{then}." if lack else in_passing(subject, message, then),
         at=Location(place_of(fleet, raw), id_),
         cause=cause,
         evidence=(
-            f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',
+            f'the controller says: "{quoted(message, 400)}"',
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
-        fixes=(
-            (
-                None
-                if lack
-                else edit_fix(
-                    fleet,
-                    raw,
-                    tuple(_generators(raw)),
-                    f"ApplicationSet {namespace}/{name}",
-                    text_at(condition, "message"),
-                )
-            )
-            or Fix(
-                (lack.remedy if lack else _specific_fix_text(fleet, raw, text_at(condition, "message")))
-                or _fix_text(cause, text_at(condition, "message")),
-                "application",
-                f"ApplicationSet {namespace}/{name}",
-                Edit("text", lack.place) if lack else Edit("command", command),
-            ),
-        ),
+        fixes=(fix,),
         explains=(Symptom.health(id_),),
     )
 

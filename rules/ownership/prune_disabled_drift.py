@@ -22,20 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import (
-    App,
-    Edit,
-    Finding,
-    Fix,
-    Fleet,
-    Location,
-    Related,
-    Resource,
-    ResourceId,
-    Rule,
-    Severity,
-    Symptom,
-)
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
 from argolint.values import dig, enumerated, sh

@@ -87,7 +87,7 @@ def facts(
         **_vault_login(store),
         "verbs": "get, list, watch" + (", create, update, patch, delete" if stores.is_pushed_to(app, ref) else ""),
         "remote": _valid_or_placeholder(
-            str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
+            stores.remote_namespace(store),
             "remoteNamespace",
         ),
     }

@@ -66,7 +66,7 @@ def _hint(app: App, owner: AppRef, role: Resource, index: int, key: str, names: 
 
 def _remote_namespace(store: stores.Store) -> str:
     settings = mapping(store.manifest, "spec", "provider", "kubernetes")
-    return (text_at(settings, "remoteNamespace") or "default") if settings and not _is_elsewhere(store) else ""
+    return stores.remote_namespace(store) if settings and not _is_elsewhere(store) else ""
 
 
 def _is_elsewhere(store: stores.Store) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from argolint import App, Edit, Fix, Fleet, Json, Object
 from argolint.edits import set_field
 from argolint.relations.operator_version import OperatorVersion
-from argolint.values import dig, enumerated, get, join_pointer, mapping, text_at
+from argolint.values import dig, enumerated, get, join_pointer, mapping
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -81,7 +81,7 @@ def facts(store: stores.Store | None, version: OperatorVersion, text: str = "") 
         title = f"the provider ({store.provider})"
     settings = mapping(store.manifest, "spec", "provider", store.provider) if store is not None else {}
     if known and store is not None and store.provider == "kubernetes":
-        title = f"Kubernetes, namespace {text_at(settings, 'remoteNamespace') or 'default'}"
+        title = f"Kubernetes, namespace {stores.remote_namespace(store)}"
     used = credentials(store) if store is not None else ()
     found = {
         "provider": title,

@@ -120,6 +120,11 @@ def reference_wants(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespa
                 yield want
 
 
+def remote_namespace(store: Store) -> str:
+    """The namespace that a store of the provider kubernetes reads."""
+    return text_at(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"
+
+
 def is_pushed_to(app: App, ref: es.StoreRef) -> bool:
     """Whether a PushSecret of this application writes to the store."""
     return any(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import App, Fleet, Object, Resource
-from argolint.values import dig, enumerated, get, mapping, maps, text_at
+from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.kubernetes import data_keys
 
 from . import _stores as stores
@@ -74,6 +74,6 @@ def properties(value: str) -> tuple[str, ...]:
 
 def _secret_keys(app: App, store: stores.Store, name: str) -> tuple[str, ...]:
     """The keys of a Secret of this application that a store of the provider `kubernetes` reads."""
-    space = str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default")
+    space = stores.remote_namespace(store)
     held = app.find("", "Secret", space, name)
     return tuple(sorted(data_keys(held.live))) if held is not None and held.live else ()

@@ -339,7 +339,7 @@ def _absence(store: stores.Store, key: str, found: Diagnosis) -> str:
     if found.says == "the provider does not hold the key" and store.provider in ("vault", "openBao"):
         return f'{provider_texts(store.provider)["provider"]} holds nothing at "{vault_path(store, key)}"'
     if found.says == "the provider does not hold the key" and store.provider == "kubernetes":
-        namespace = str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default")
+        namespace = stores.remote_namespace(store)
         return f'namespace {namespace}, which its store reads, has no Secret "{key}"'
     if found.says == "the provider does not hold the key" and region:
         return f'{provider_texts(provider_name(store))["provider"]} in {region} does not hold "{key}"'

@@ -74,7 +74,7 @@ def _lost_group_finding(app: App, found: es.Declared, lost: LostGroup) -> Findin
 def _finding(app: App, found: es.Declared) -> Finding:
     keys = [str(dig(entry, "secretKey") or "") for entry in items(found.manifest, "spec", "data")]
     names = enumerated([f'"{key}"' for key in keys if key]) or "what dataFrom brings"
-    by_helm = any(charts.source_type(app, index) == "Helm" for index in range(len(app.sources)))
+    by_helm = charts.uses(app, "Helm")
     first = next((key for key in keys if key), "key")
     written = f"{{{{ .{first} }}}}" if first.isidentifier() else f'{{{{ index . "{first}" }}}}'
     escape = manifest_text(

@@ -247,6 +247,11 @@ def source_type(app: App, index: int = 0) -> str:
     return types[index] if index < len(types) else ""
 
 
+def uses(app: App, tool: str) -> bool:
+    """Whether a source of the application is rendered by this tool (see `source_type`)."""
+    return any(source_type(app, index) == tool for index in range(len(app.sources)))
+
+
 def _is_kustomize(app: App, index: int) -> bool:
     return source_type(app, index) == "Kustomize"
 

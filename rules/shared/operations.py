@@ -40,7 +40,7 @@ def with_end_of_retries(app: App, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
         return fixes
     if former := _former(app):
         title = f"End the retries, which apply {former} and not what Git has now"
-        return (Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))), *fixes)
+        return (_end_fix(app, title), *fixes)
     return _with_end(app, fixes, "After the edit end the retries, which still apply what was there before")
 
 
@@ -80,7 +80,7 @@ def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> t
     held, former = app.held(awaited), _former(app)
     if former and held is not None and held.changes:
         title = f"End the running sync of {former}: it waits for {awaited}, which Git has otherwise by now"
-        return (Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))), *fixes)
+        return (_end_fix(app, title), *fixes)
     return _with_end(app, fixes, "After the edit end the running sync, which takes no newer revision")
 
 
@@ -88,7 +88,11 @@ def _with_end(app: App, fixes: tuple[Fix, ...], title: str) -> tuple[Fix, ...]:
     """Ends the operation after the first fix, if that is an edit."""
     if not fixes or fixes[0].target not in ("manifest", "application", "helm-values"):
         return fixes
-    return (*fixes, Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app))))
+    return (*fixes, _end_fix(app, title))
+
+
+def _end_fix(app: App, title: str) -> Fix:
+    return Fix(title, "live", f"Application {app.ref}", Edit("command", sync_again_command(app)))
 
 
 def whole_sync_command(app: App) -> str:

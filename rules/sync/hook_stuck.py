@@ -305,8 +305,8 @@ def _finding(
             finding,
             fixes=(_terminate_fix(app, "Terminate the operation, so that the newer revision is synced"), *causes),
         )
-    unseen = node is None and manifest is None and awaited is not None and awaited.reason == "completion of hook"
-    if unseen and awaited is not None and awaited.kind in ("Job", "Pod") and finding.fixes:
+    is_task = awaited is not None and awaited.reason == "completion of hook" and awaited.kind in ("Job", "Pod")
+    if is_task and node is None and manifest is None and finding.fixes:
         title = "Terminate the operation and sync again: it cannot see the end of a hook that is gone"
         return replace(finding, fixes=(_terminate_fix(app, title), *finding.fixes))
     title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"

@@ -61,7 +61,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
-from ..shared.charts import source_type
+from ..shared.charts import uses
 from ..shared.operations import sync_command, with_end_of_retries
 from ._failures import Failed, classify, failures_explained_by
 from ._field_checks import Refused
@@ -504,7 +504,7 @@ def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 def _label_fixes(app: App, resource: Resource | None) -> Iterator[Fix]:
     """The form of kustomization.yaml that keeps a new label out of selectors; commonLabels puts it into all of them."""
-    if resource is None or "Kustomize" not in {source_type(app, index) for index in range(len(app.sources))}:
+    if resource is None or not uses(app, "Kustomize"):
         return
     wanted, live = (mapping(side, "spec", "selector", "matchLabels") for side in (resource.desired, resource.live))
     added = {key: value for key, value in wanted.items() if key not in live}
@@ -588,7 +588,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
                 id_, "Give the content a fixed value: this very revision was synced with another one", _NEW_EACH_TIME
             )
             return
-        case _ if marked and resource and resource.kind == "Secret" and made_by_others(resource) and _is_helm(app):
+        case _ if marked and resource and resource.kind == "Secret" and made_by_others(resource) and uses(app, "Helm"):
             yield _text_fix(
                 id_, "Give the content the value of the live object, which another program has made", _NEW_EACH_TIME
             )
@@ -704,10 +704,6 @@ def _force_fixes(id_: ResourceId, desired: Object | None) -> Iterator[Fix]:
             resource=id_,
             effects=("restarts", "deletes"),
         )
-
-
-def _is_helm(app: App) -> bool:
-    return any(source_type(app, index) == "Helm" for index in range(len(app.sources)))
 
 
 def _is_marked_immutable(id_: ResourceId, resource: Resource | None) -> bool:

@@ -84,10 +84,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that comes too late, and one for each that blocks the objects after it."""
     found = [pair for pair in app.derive(blocked, fleet) if not _has_other_rule(app, pair)]
     groups = list(_blocked_by_later(found))
+    needed: dict[ResourceId, list[Member]] = {}
     for later, pairs in groups:
-        hook = pairs[0].waiting
-        also = [late for late, others in groups if others[0].waiting is hook and _is_of_later_phase(late, hook)]
-        yield _late_finding(app, fleet, later, pairs, also)
+        if _is_of_later_phase(later, pairs[0].waiting):
+            needed.setdefault(pairs[0].waiting.id, []).append(later)
+    for later, pairs in groups:
+        yield _late_finding(app, fleet, later, pairs, needed.get(pairs[0].waiting.id, ()))
     for one in halted(app, fleet):
         if not app.is_awaiting(one.member.id):
             yield _paused_finding(app, one)

@@ -167,7 +167,7 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         for n, s in enumerate(s for s in _MARK if counts[s])
     ]
     yield MARKER
-    unknown = any(app.what == "added" and not app.changes and app.notes for app in gate.apps) if gate else False
+    unknown = any(app.is_unknown for app in gate.apps) if gate else False
     sure = "✅" if report.complete and not unknown else "so far ⚠️"
     yield (
         f"## argolint: {', '.join(written)}"

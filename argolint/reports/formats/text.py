@@ -230,7 +230,7 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
     for line in gate.unchecked or ():
         yield from wrapped(f"{paint('not checked', style, fg='magenta')}  {line}", style, hang="  ")
     for app in gate.apps:
-        if app.what == "added" and not app.changes and app.notes and not style.verbose:
+        if app.is_unknown and not style.verbose:
             yield from wrapped(f"not judged  {app_name(app.app)}: {app.notes[0]}", style, hang="  ")
     if style.verbose:
         for line in gate.unlisted:
