@@ -358,6 +358,8 @@ class FixtureTransport:
         given = app.get("spec") or {}
         if given.get("sources") and "source" not in given:
             spec.pop("source", None)
+        elif dig(given, "source", "chart") and "path" not in given["source"]:
+            del spec["source"]["path"]
         managed = [(r, self._managed(app, r)) for r in app.get("resources") or ()]
         resources = [
             {

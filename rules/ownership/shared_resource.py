@@ -64,6 +64,7 @@ from ._sharing import (
     parts_of,
     party_of,
     ref_of,
+    whole_content,
 )
 from ._tracking import own_tracking_test, owner_of, warned_resources
 
@@ -101,6 +102,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
     doubles = _double_applications(app, fleet)
+    contents = whole_content(app, fleet) if doubles else ""
     twins = [parts_of(ref) for ref in _twin_applications(app, fleet, doubles)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
@@ -117,6 +119,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "along": _also_shared(key, together.get(parties, ()), parties),
                 "twins": twins,
                 "doubles": [parts_of(ref) for ref in doubles],
+                "whole": contents,
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
