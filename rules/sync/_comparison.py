@@ -15,7 +15,7 @@ from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, get, items, mapping, maps, same_repository, sh, text_at
+from argolint.values import dig, get, items, mapping, maps, owner_references, same_repository, sh, text_at, texts
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -27,7 +27,7 @@ from ._managed import managed_namespace_facts
 from ._objects import object_named
 from ._options import compare_options_with
 from ._refusals import refusal_fixes
-from ._sources import pointer_of_source, source_in, usual_revision
+from ._sources import pointer_of_source, renderers, source_in, usual_revision
 from ._webhooks import webhook_service
 
 _ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
@@ -146,6 +146,20 @@ def _former_commit(app: App, message: str) -> str:
     return found[1] if found and found[1] in past - named else ""
 
 
+def _rendered_before(app: App, source: Object) -> str:
+    """The last commit that was synced from this path of this repository; empty without one, or if it is the present one."""
+    now = {text_at(app.status, "sync", "revision"), *texts(app.status, "sync", "revisions")}
+    for entry in reversed(maps(app.status, "history")):
+        past = (mapping(entry, "source"), *maps(entry, "sources"))
+        same = [
+            one for one in past if (one.get("repoURL"), one.get("path")) == (source.get("repoURL"), source.get("path"))
+        ]
+        revision = text_at(entry, "revision")
+        if same and revision and revision not in now:
+            return revision
+    return ""
+
+
 def _may_be_cached(cause: str, message: str) -> bool:
     """Whether the repo-server may answer from its cache of errors: it caches rendering errors, never errors of a cluster."""
     return cause != "cluster" and unwrap(message).stage not in _OWN_COMPARISON
@@ -246,6 +260,10 @@ def _facts(
         **_repository_facts(source, entry, message),
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
+        "was_there": _rendered_before(app, source),
+        "arrives": f"no Application or set makes {app.ref}: argocd app set {app.ref} --path NEW, or kubectl apply, brings it"
+        if not owner_references(app.brief) and not renderers(app, fleet)
+        else f"what makes {app.ref} brings the new path once it is in Git",
         "values": _values_flags(source),
         **_release_facts(app, source, base),
         **_inline_patch_facts(source, base, read["id"]),
