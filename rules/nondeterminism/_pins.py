@@ -18,6 +18,7 @@ from argolint.values.kubernetes import data_keys
 from argolint.values.patterns import regex
 
 from ..shared import charts
+from ..shared.chart_catalogue import verified_version
 from ..shared.charts import Item, Pin, Release
 from ..shared.references import read_keys, reads_whole
 from ._ignoring import ignore_fix
@@ -303,6 +304,8 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
         for r in readers
         if r.kind not in ("Job", "CronJob") and dig(r.any, "spec", "updateStrategy", "type") != "OnDelete"
     ]
+    if not readers and not other_name:
+        return ""  # no pod of the application changes with it
     if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
         return "The pods restart once." if readers else "Pods that read it may restart once."
     return "Running pods keep what they have read until they start again."
@@ -439,7 +442,10 @@ def _chart_notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
 
 
 def _version_note(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
-    """If neither label nor source shows the chart's version: the version that these keys need."""
+    """If neither label nor source shows the chart's version: the version that these keys need. Of an older major version: where the keys were read."""
+    have, read = parse_version(release.version), release.known and verified_version(release.known)
+    if have and read and have[0] < read[0] and any(set(pin.values) - set(pin.since) for _, pin in chosen):
+        return f"The keys are those of chart {release.chart} {'.'.join(map(str, read))}: look whether {release.version} reads them."
     known = [pin.first_version for _, pin in chosen if parse_version(pin.first_version)]
     if not known or parse_version(release.version):
         return ""

@@ -58,7 +58,8 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
     renamed = tuple(_own_name_fixes(shared, keeper))
-    apart = shared.two_programs or shared.other_images or shared.two_releases or shared.namesakes
+    several = shared.two_releases or shared.namesakes or shared.instances
+    apart = shared.two_programs or shared.other_images or several
     if apart:
         yield from renamed
     yield from _own_namespace_fix(shared)
@@ -173,9 +174,10 @@ def _one_for_all_versions_fix(name: str, firm: Sequence[Party]) -> Fix:
 
 
 def _own_destination_fix(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
-    """The fix for Applications of two sources that render the same names with other content: each is deployed to a namespace of its own."""
+    """The fix for Applications that render the same names and are all meant to run: each is deployed to a namespace of its own."""
     leavers = [p for p in shared.firm if p is not keeper]
-    if not shared.two_deployments or not leavers or not _NAMESPACE.fullmatch(leavers[-1].app.name):
+    spaced = shared.instances and shared.id.namespace == shared.firm[0].namespace
+    if not (shared.two_deployments or spaced) or not leavers or not _NAMESPACE.fullmatch(leavers[-1].app.name):
         return
     party = leavers[-1]
     if not party.place.startswith("Application "):

@@ -180,6 +180,14 @@ class Shared:
         return apart and same and all(p.switches and not any(s["fixed"] for s in p.switches) for p in firm)
 
     @property
+    def instances(self) -> bool:
+        """Applications of one source that count up, or that are three or more, in one namespace: instances, none of which is too many."""
+        firm = self.firm
+        same = len({p.origin for p in firm}) == 1 and bool(firm[0].repo) and len({p.namespace for p in firm}) == 1
+        counted = len({re.sub(r"\d+", "0", p.app.name) for p in firm}) == 1
+        return same and len(firm) == len(self.parties) > 1 and (counted or len(firm) > 2)
+
+    @property
     def two_deployments(self) -> bool:
         """Applications of different sources that render all of each other's objects in one namespace, with content that differs: none is too many."""
         firm = self.firm

@@ -103,7 +103,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _has_operation_comparison_error(app) else []),
             *missing_symptoms(app),
         ),
-        follows=(*behind, *_follows(app, found.cause, source_in(app, message))),
+        follows=(*behind, *_late(found.name), *_follows(app, found.cause, source_in(app, message))),
     )
 
 
@@ -119,13 +119,18 @@ def _of_parent(app: App, fleet: Fleet, cause: str) -> tuple[Follows, ...]:
 
 
 def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
-    """Causes that all applications share: a cluster that Argo CD cannot read, or a repository without access."""
+    """Causes that all applications share: a cluster that Argo CD cannot read, a repository without access, a repo-server without an answer."""
     if cause == "cluster":
         return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))
     if cause != "auth" or not repository:
         return ()
     return (Follows.common(f"Argo CD cannot read the repository {repository}.", "repository", repository),)
+
+
+def _late(name: str) -> tuple[Follows, ...]:
+    title = "The repo-server does not answer the application controller in time."
+    return (Follows.common(title, "repo-server"),) if name == "deadline" else ()
 
 
 def _has_operation_comparison_error(app: App) -> bool:
