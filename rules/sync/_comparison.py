@@ -16,7 +16,19 @@ from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, enumerated, get, items, mapping, maps, owner_references, same_repository, sh, text_at, texts
+from argolint.values import (
+    dig,
+    enumerated,
+    get,
+    items,
+    mapping,
+    maps,
+    owner_references,
+    same_repository,
+    sh,
+    text_at,
+    texts,
+)
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -146,7 +158,9 @@ def _overridden_checks(app: App, fleet: Fleet) -> list[str]:
 
 def _judged_kinds(app: App) -> list[tuple[str, str]]:
     """The custom kinds of the application, for some of which Argo CD has a script of its own."""
-    return sorted({(row.group, row.kind) for row in app.rows if row.group.count(".") and not row.group.endswith(".k8s.io")})
+    return sorted(
+        {(row.group, row.kind) for row in app.rows if row.group.count(".") and not row.group.endswith(".k8s.io")}
+    )
 
 
 _COMMIT = regex(r"(?:not our ref|unadvertised object|failed to fetch) ([0-9a-f]{40})\b")

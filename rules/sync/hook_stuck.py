@@ -207,7 +207,9 @@ def _reason(
         return "whose pod still runs"
     if _has_come(app, awaited, node):
         ended = _completed_at(_live_object(app, node))
-        return f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
+        return (
+            f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
+        )
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
@@ -327,7 +329,9 @@ def _finding(
         title = "Terminate the operation and sync again: it cannot see the end of a hook that is gone"
         return replace(finding, fixes=(_terminate_fix(app, title), *finding.fixes))
     if not finding.fixes and awaited is not None and trouble is None and _has_come(app, awaited, node):
-        return replace(finding, fixes=(_terminate_fix(app, "Terminate the operation and sync again"), _restart_fix(fleet)))
+        return replace(
+            finding, fixes=(_terminate_fix(app, "Terminate the operation and sync again"), _restart_fix(fleet))
+        )
     title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"
     return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
 
