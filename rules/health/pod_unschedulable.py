@@ -61,7 +61,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _placing, _rolling
+from . import _host_ports, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -188,6 +188,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         )
     if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not (held or taken):
         return _port_taken(finding, resource, *holds)
+    if not held and (sibling := _sharing.held_by_sibling(app, fleet, resource, trouble)) is not None:
+        return _volume_shared(finding, resource, sibling)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
     said = trouble.whole or trouble.text
@@ -206,6 +208,18 @@ def _wrong_mount(app: App, resource: Resource, trouble: Trouble) -> str:
     if there:
         return f"cannot start: file {read.key} of {read.kind} {read.name} is mounted at {mount[0].path}, where the container has a directory"
     return f"cannot start: {read.kind} {read.name} has no key {read.key}, and a directory in its place cannot replace file {mount[0].path}"
+
+
+def _volume_shared(finding: Finding, resource: Resource, found: _sharing.HeldClaim) -> Finding:
+    """The finding where another pod of the workload has the volume on its node."""
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} cannot mount their volumes: they share claim {found.claim.name}, which one node alone may have, and {found.holder.id.name} holds it.",
+        at=replace(finding.at, pointer=found.pointer),
+        confidence="proven" if found.named else "likely",
+        related=(*finding.related, Related(finding.at.app, found.holder.id, role="cause")),
+        fixes=tuple(_sharing.sharing_fixes(resource, found.claim)),
+    )
 
 
 def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Resource, port: int) -> Finding:

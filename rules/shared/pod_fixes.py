@@ -25,6 +25,8 @@ from .pods import (
     POLICY,
     TAINT,
     Trouble,
+    holders,
+    is_pod_of,
     message_parts,
     status_reason,
     trouble_pointer,
@@ -278,9 +280,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
     pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taint_tolerations(trouble.text)
-    own = re.compile(rf"{re.escape(id_.name)}-{_HASH}{{1,10}}-{_HASH}{{5}}")
-    holders = [name for found in _HOLDERS.findall(trouble.text) for name in found.split(", ")]
-    others = [name for name in holders if not own.fullmatch(name)]
+    others = [name for name in holders(trouble.text) if not is_pod_of(id_, name)]
     return {
         "object": str(id_),
         "rolls": id_.kind == "Deployment" and not others,
@@ -297,11 +297,6 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "what": "",
         "elsewhere": "",
     }
-
-
-_HASH = "[bcdf-hj-np-tv-xz2456789]"
-"""The alphabet of the two hashes in the name of a Deployment's pod (apimachinery, util/rand)."""
-_HOLDERS = regex(r"already used by pod\(s\) ((?:[a-z0-9.-]{1,253}, ){0,20}[a-z0-9.-]{1,253})")
 
 
 def _taint_tolerations(text: str) -> tuple[list[Json], bool]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from argolint import App, Event, Node, Object, Resource, Want
+from argolint import App, Event, Node, Object, Resource, ResourceId, Want
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.later import NO_KEY
@@ -294,17 +294,21 @@ _REASON_AT_END = ("cannot be created", "are refused by", "cannot pull their imag
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
-    **dict.fromkeys(("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"), _STARTING),
+    **dict.fromkeys(("FailedMount", "FailedCreatePodSandBox"), _STARTING),
+    "FailedAttachVolume": ("SuccessfulAttachVolume", *_STARTING),
 }
 """Events that end the fault of an older Warning."""
+_VOLUME = regex(r'\bvolume "([^"]{1,253})"')
 
 
 def _current_warnings(events: Sequence[Event], *, degraded: bool) -> list[Event]:
     """The Warnings without a newer Event that ends them; all of them while the object's own health shows a failure."""
 
     def over(event: Event) -> bool:
-        better = (e.last for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
-        return any(event.last and last and last > event.last for last in better)
+        of = _VOLUME.findall(event.message)
+        better = (e for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
+        of_it = (e.last for e in better if e.reason != "SuccessfulAttachVolume" or _VOLUME.findall(e.message) == of)
+        return any(event.last and last and last > event.last for last in of_it)
 
     return [e for e in events if e.type != "Normal" and (degraded or not over(e))]
 
@@ -333,7 +337,17 @@ def _most_specific(texts: Sequence[str], cause: str) -> str:
         return killed  # the reason for the restart, with or without other messages
     kinds = {t: _known_trouble(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
-    return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
+    return min(
+        alike,
+        key=lambda t: 3 if _BARE.match(t) else 2 if _BACK_OFF.match(t) else 1 if _only_waits(t, cause) else 0,
+        default="",
+    )
+
+
+def _only_waits(text: str, cause: str) -> bool:
+    """Whether the kubelet only says that a volume does not come."""
+    found = catalogue().match(text, "volume") if cause == "volume" else None
+    return found is not None and found.entry.knows == "stage"
 
 
 def _cause_in(sentence: str) -> tuple[str, str] | None:
@@ -393,6 +407,22 @@ def _is_taint_required(workload: Object | None, part: str) -> bool:
 def message_parts(body: str) -> list[str]:
     """The items between commas; a taint `{key: value}` may contain commas."""
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
+
+
+_HASH = "[bcdf-hj-np-tv-xz2456789]"
+"""The alphabet of the hashes in the names of pods (apimachinery, util/rand)."""
+_HOLDERS = regex(r"already used by pod\(s\) ((?:[a-z0-9.-]{1,253}, ){0,20}[a-z0-9.-]{1,253})")
+
+
+def holders(text: str) -> list[str]:
+    """The pods that have a volume, according to the attach-detach controller."""
+    return [name for found in _HOLDERS.findall(text) for name in found.split(", ")]
+
+
+def is_pod_of(id_: ResourceId, name: str) -> bool:
+    """Whether the controller of the workload names its pods so."""
+    end = {"StatefulSet": r"\d{1,9}", "Deployment": rf"{_HASH}{{1,10}}-{_HASH}{{5}}"}.get(id_.kind, rf"{_HASH}{{5}}")
+    return re.fullmatch(rf"{re.escape(id_.name)}-{end}", name) is not None
 
 
 def container_ends(pod: Object) -> Iterator[tuple[str, Object]]:
