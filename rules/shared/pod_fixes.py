@@ -31,6 +31,7 @@ from .pods import (
     status_reason,
     trouble_pointer,
     unread_pull_secrets,
+    volumes_named,
 )
 from .references import MountedKey, near_names, read_keys, rename_operations
 from .unmade import hook_job, making_workload, policy_facts, silent_maker, vault_facts
@@ -79,6 +80,8 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"near": "", "has": "", "patch": [], "key": "", "file": "", "holder": ""}
         if (mount := mounted_at(app, id_, obj, said["what"])) is not None:
             facts |= _mount_facts(app, id_, obj, *mount)
+    elif topic == "volume-parameter":
+        facts["class"] = _provider_class(id_, obj, trouble)
     elif topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
@@ -159,6 +162,16 @@ def _mount_facts(app: App, id_: ResourceId, obj: Object | None, mount: MountedKe
     path = f"{mount.path.rstrip('/')}/{read.key}"
     at = f"{read.pointer.rpartition('/')[0]}/mountPath"
     return {**found, "file": path, "patch": [{"op": "replace", "path": at, "value": path}]}
+
+
+def _provider_class(id_: ResourceId, obj: Object | None, trouble: Trouble) -> str:
+    """The SecretProviderClass of the volume that is not mounted, as far as the manifest names it."""
+    asked = {
+        text_at(volume, "name"): text_at(volume, "csi", "volumeAttributes", "secretProviderClass")
+        for volume in maps(pod_spec(obj)[1], "volumes")
+    }
+    name = next((asked[v] for v in volumes_named(trouble.whole or trouble.text) if v in asked), "")
+    return f"SecretProviderClass {id_.namespace}/{name}" if name else "the SecretProviderClass of the volume"
 
 
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
@@ -296,6 +309,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "away": away,
         "what": "",
         "elsewhere": "",
+        "class": "",
     }
 
 

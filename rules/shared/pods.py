@@ -301,13 +301,18 @@ _OVERCOME_BY = {
 _VOLUME = regex(r'\bvolume "([^"]{1,253})"')
 
 
+def volumes_named(text: str) -> list[str]:
+    """The volumes that the kubelet or the attach-detach controller names."""
+    return _VOLUME.findall(text)
+
+
 def _current_warnings(events: Sequence[Event], *, degraded: bool) -> list[Event]:
     """The Warnings without a newer Event that ends them; all of them while the object's own health shows a failure."""
 
     def over(event: Event) -> bool:
-        of = _VOLUME.findall(event.message)
+        of = volumes_named(event.message)
         better = (e for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
-        of_it = (e.last for e in better if e.reason != "SuccessfulAttachVolume" or _VOLUME.findall(e.message) == of)
+        of_it = (e.last for e in better if e.reason != "SuccessfulAttachVolume" or volumes_named(e.message) == of)
         return any(event.last and last and last > event.last for last in of_it)
 
     return [e for e in events if e.type != "Normal" and (degraded or not over(e))]
