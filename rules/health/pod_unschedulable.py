@@ -296,6 +296,7 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
     if _NO_KEY.search(trouble.text):
         yield Follows.finding("external-secret-key-not-written", resource.id, mended=True)
     if trouble.node.id.kind == "PersistentVolumeClaim":
+        yield Follows.finding("claim-unbound", trouble.node.id, mended=True)
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
