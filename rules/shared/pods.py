@@ -27,6 +27,8 @@ ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
 INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
+_OF_READINESS = regex(r"Readiness probe ")
+"""What never ends a container: the kubelet restarts it by the other two probes alone."""
 _ENDED = regex(
     r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
     r"|NodeLost|ContainerStatusUnknown|Preempt\w+"
@@ -203,6 +205,8 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
     message = node.health.message if degraded else ""
     states = () if events else _kubelet_messages(app, node)
+    if has_crashing_container(node):
+        events = [e for e in events if not _OF_READINESS.match(e.message)]
     words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *states)
     texts = [text for text in words if text]
     for text in texts:
@@ -472,12 +476,44 @@ def end_of(app: App, pod: Node) -> Ended | None:
     return Ended(pod, "", 0, words if words == "OOMKilled" else "", words) if words else None
 
 
+_CRASHES = regex(
+    r"(?:\w+: )?(?:Init:)?(?:CrashLoopBackOff$|back-off .{0,80}restarting failed container)", re.IGNORECASE
+)
+
+
+def crash_of(app: App, trouble: Trouble) -> str:
+    """How the container ends that the kubelet starts again and again, in the form of `ENDS`; empty where another text says more."""
+    found = app.evidence.get(Want("live", trouble.node.id))
+    if trouble.cause or not _CRASHES.match(trouble.text) or not isinstance(found, Mapping):
+        return ""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for status in maps(found.get("status"), field):
+            end = mapping(status, "lastState", "terminated")
+            if text_at(status, "state", "waiting", "reason") == "CrashLoopBackOff" and end.get("reason") != "OOMKilled":
+                words = _last_line(text_at(end, "message"))
+                how = f"container {text_at(status, 'name')} ends with exit code {number_at(end, 'exitCode')}"
+                return f"{how}: {words}" if words else how
+    return ""
+
+
+ENDS = regex(
+    r"container (?P<container>[a-z0-9-]{1,63}) ends with exit code (?P<code>\d{1,9})(?:: (?P<words>.+))?$", re.DOTALL
+)
+
+
 _FAILED_CONTAINER = regex(r'container "([^"]{1,63})" failed with exit code (\d{1,5})')
 
 
 def _last_line(text: str) -> str:
-    """The last line with a word in it: a program writes there why it gives up."""
-    return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalpha, line))), "")
+    """The last line with a word in it, apart from a stack: a program writes there why it gives up."""
+    lines = _STACK.split(text, maxsplit=1)[0].splitlines() or text.splitlines()
+    said = [line.strip() for line in lines if any(map(str.isalpha, line)) and not _FRAME.match(line)]
+    return said[-1] if said else ""
+
+
+_STACK = regex(r"^goroutine \d{1,9} \[", re.MULTILINE)
+_FRAME = regex(r"\s{1,16}at \S|\s{0,16}\.\.\. \d{1,6} more$|Node\.js v\d")
+"""Lines of a stack of Java or Node.js, and what Node.js writes below it."""
 
 
 def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
