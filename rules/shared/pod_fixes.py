@@ -13,7 +13,7 @@ from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from .messages import catalogue
@@ -74,6 +74,8 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
     elif topic == "non-root":
         facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
+        images = (text_at(c, "image") for _, c in containers(obj) if text_at(c, "name") == said["sort"])
+        facts["image"] = next(images, "IMAGE")
     elif topic == "sysctl":
         facts["patch"] = sysctl_edits(obj, said["what"])
     elif topic == "mount-kind":
@@ -310,6 +312,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "what": "",
         "elsewhere": "",
         "class": "",
+        "image": "",
     }
 
 
