@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
-from argolint.model import Follows, Object, ResourceId, Want
+from argolint.model import Follows, Object, ResourceId, Symptom, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
@@ -19,7 +19,7 @@ from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 _NO_ANSWER = regex(
-    r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
+    r"connection re(fused|set)|no endpoints available|have no addresses|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
     r"|service \"[^\"]{1,253}\" not found|timed? ?out|502 Bad Gateway|503 Service|service unavailable|Client\.Timeout|connect: ",
     re.IGNORECASE,
 )
@@ -150,17 +150,18 @@ def _explained(
         "later": str(KnownObject(app, workload).place.wave + 1) if workload else "",
     }
     foreign = app.ref != complaint.app.ref
+    own = (Follows(Symptom.health(workload.id)),) if workload and not foreign else ()
     return Explained(
         "owner-ill",
         app.ref,
         workload.id if workload else None,
         f"{complaint.subject} gets no answer from {service.id}: {why}.",
         evidence=(
-            f"the message names {service.id.name}.{service.id.namespace}.svc, a Service of Application {app.ref}",
+            f"the message names {service.id} of Application {app.ref}",
             why,
         ),
         fixes=advice(__package__, f"owner-ill/{topic}" if workload else "owner-ill/application", facts, complaint.id),
-        follows=(Follows(app=app.ref),) if foreign else (),
+        follows=(Follows(app=app.ref),) if foreign else own,
         likely=True,
     )
 

@@ -32,7 +32,7 @@ from ..shared.triage import worth_reading
 from ._addresses import Address, Variable, address_of, has_services, variables
 from ._ports import Port, ports_text, service_ports
 from ._running import is_crash_looping, is_unwell, workloads
-from ._surroundings import has_namesake_owner, is_in_tree, services, shown_object
+from ._surroundings import has_namesake_owner, has_service, services, shown_object
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -106,9 +106,7 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
         if address is None or is_hidden(address.host, obj, pointer):
             continue
         key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
-        there = (
-            app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name)
-        )
+        there = has_service(app, fleet, key)
         if (leaver := _pruning_owner(app, fleet, key)) is not None:
             yield _pruned_service_finding(app, resource, variable, address, leaver, key)
             continue
