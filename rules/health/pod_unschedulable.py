@@ -40,7 +40,7 @@ from argolint import (
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.makers import maker_of
+from argolint.relations.makers import maker_of, makers_within
 from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
@@ -265,7 +265,7 @@ _COUNTED = regex(r"(?P<some>\d{1,6}) ")
 _TAINT = regex(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
 _INSUFFICIENT = regex(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = regex(r'secrets? "([^"]{1,253})" not found')
-_NO_KEY = regex(r"couldn't find key \S{1,253} in Secret ")
+_NO_KEY = regex(r"couldn't find key \S{1,253} in Secret (?:[\w.-]{1,63}/)?([\w.-]{1,253})")
 _NO_PULL_SECRET = regex(r"finds no pull Secret (\S{1,253})$")
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253})")
 
@@ -279,8 +279,10 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
             yield Follows.finding("external-secret-ready-but-empty", maker.id)
         elif (program := _program(app, fleet, resource, name)) is not None:
             yield Follows(Symptom.health(program.id))
-    if _NO_KEY.search(trouble.text):
+    if lack := _NO_KEY.search(trouble.text):
         yield Follows.finding("external-secret-key-not-written", resource.id, mended=True)
+        for maker in makers_within(app, resource.namespace, lack[1]):
+            yield Follows.finding("external-secret-duplicate-target", maker.id, mended=True)
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
