@@ -254,6 +254,13 @@ def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
     return tuple(found.values())
 
 
+def pushed_store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
+    """The stores that a PushSecret writes to by name."""
+    refs = enumerate(items(obj, "spec", "secretStoreRefs"))
+    named = ((index, str(dig(ref, "kind") or "SecretStore"), str(dig(ref, "name") or "")) for index, ref in refs)
+    return tuple(StoreRef(kind, name, f"/spec/secretStoreRefs/{index}") for index, kind, name in named if name)
+
+
 def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
     """kind, name and pointer of every generator that spec.dataFrom uses."""
     found = []

@@ -88,7 +88,7 @@ def exact_edits(
         case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
             yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
         case "store-not-found" if found.detail.get("store"):
-            yield from _missing_store_fixes(app, fleet, resource, found, pointer)
+            yield from missing_store_fixes(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
             kind, name = found.detail["kind"], found.detail["store"]
             edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
@@ -220,7 +220,7 @@ def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
             return
 
 
-def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
+def missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
     """Fixes for a missing store: an application has not applied it yet, it has the other kind, or its name is misspelt."""
     kind, name = found.detail["kind"], found.detail["store"]
     late = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace).resource
@@ -237,11 +237,12 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         yield field_fix(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
     elif elsewhere := stores.other_namespaces(app, fleet, kind, name, resource.namespace):
         spaces = enumerated(elsewhere)
+        field = "secretStoreRefs" if resource.kind == "PushSecret" else "secretStoreRef"
         yield manifest_text(
             f"{kind} {elsewhere[0]}/{name}",
             f'Create the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
             f"It is in namespace {spaces}: a SecretStore serves only its own namespace. A ClusterSecretStore (with spec.conditions, so that"
-            f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
+            f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in {field} then.",
         )
     else:
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]
