@@ -82,8 +82,9 @@ def exact_edits(
     yield from secret_fixes(resource, found)
     match found.cause:
         case "store-kind-omitted":
+            title = "Set the store's kind to ClusterSecretStore"
             yield field_fix(
-                resource, "Set the store's kind to ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+                resource, title, f"{pointer}/kind", "ClusterSecretStore", _next_fault(app, fleet, resource, found)
             )
         case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
             yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
@@ -190,6 +191,15 @@ def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosi
     if any(each.name in missing for each in credentials_without_namespace(store)):
         fix = namespaces_fix(app, fleet, store)
         yield from (fix,) if fix else ()
+
+
+def _next_fault(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> str:
+    """The fault of the ClusterSecretStore that is meant, behind the wrong kind; empty if none is known."""
+    name = found.detail.get("store", "")
+    store = stores.find(app, fleet, es.StoreRef("ClusterSecretStore", name, ""), resource.namespace)
+    if store.admits(resource.namespace) is False:
+        return f'"{name}" does not admit namespace {resource.namespace} yet: its spec.conditions must name it, too'
+    return f'"{name}" is not ready, which is a fault of its own' if store.is_ready is False else ""
 
 
 def _template_source_fixes(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
