@@ -287,19 +287,22 @@ def ill_object(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_LEANS = regex(r"(?:Ref|Reference|[Cc]luster)$")
+_LEANS = regex(r"(?P<part>\w{0,60}?)(?:Ref|Reference|[Cc]luster)$")
 _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 
 def ill_owner(complaint: Complaint) -> Iterator[Explained]:
-    """A custom resource that belongs to an unhealthy one of its application, by label or reference; its sentence has a name that begins with the owner's."""
+    """A custom resource that belongs to an unhealthy one of its application, by label or reference.
+
+    Its sentence has a name that begins with the owner's, or a condition is named for the field of the reference: `NodeClassReady` for `nodeClassRef`.
+    """
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or "." not in id_.group:
         return
     words = frozenset(
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
-    for name, kind in _named_owners(complaint.manifest, id_.kind):
+    for name, kind, condition in _named_owners(complaint.manifest, id_.kind):
         other = next(
             (
                 r
@@ -312,7 +315,8 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
         )
         if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
             continue
-        if not any(word == name or word.startswith(f"{name}-") for word in words):
+        by_condition = bool(condition) and any(condition in text for text in complaint.texts)
+        if not by_condition and not any(word == name or word.startswith(f"{name}-") for word in words):
             continue
         facts = {
             "workload": str(other.id),
@@ -327,18 +331,23 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
             f"{id_} depends on {other.id}, which is {other.health.status}.",
             evidence=(f"{other.id}: {other.health.status} {other.health.message}".rstrip(),),
             fixes=advice(__package__, "owner-ill/waits", facts, id_),
+            follows=(Follows(Symptom.health(other.id)),),
             likely=True,
         )
         return
 
 
-def _named_owners(manifest: Object, own: str) -> Iterator[tuple[str, str]]:
-    """(name, kind or empty) of the owners that the manifest names, and of those of its own kind that it waits for."""
-    yield from ((text_at(one, "name"), own) for one in maps(manifest, "spec", "dependsOn"))
-    yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
-    for key, value in mapping(manifest, "spec").items():
-        if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):
-            yield text_at(value, "name"), text_at(value, "kind")
+def _named_owners(manifest: Object, own: str) -> Iterator[tuple[str, str, str]]:
+    """(name, kind or empty, start of the condition that reports on it or empty) of the owners that the manifest names, and of those of its own kind that it waits for."""
+    yield from ((text_at(one, "name"), own, "") for one in maps(manifest, "spec", "dependsOn"))
+    yield from ((value, "", "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
+    for spec in (mapping(manifest, "spec"), mapping(manifest, "spec", "template", "spec")):
+        for key, value in spec.items():
+            found = _LEANS.match(key)
+            if found and isinstance(value, dict) and text_at(value, "name"):
+                part = found["part"]
+                condition = f"{part[0].upper()}{part[1:]}Ready=False" if part else ""
+                yield text_at(value, "name"), text_at(value, "kind"), condition
 
 
 def _is_owned_by_it(complaint: Complaint, known: KnownObject) -> bool:

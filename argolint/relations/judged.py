@@ -239,17 +239,33 @@ def _contradicted(
         "guard": f"obj.status ~= nil and obj.status.{outer} ~= nil" if outer else "obj.status ~= nil",
         "newer": _newer(complaint, resource),
         "version": fleet.version,
+        "app": str(complaint.app.ref),
     }
+    fixes = advice(__package__, "contradicts/health", given, id_)
+    why = "the health check is wrong, not the object"
+    if not given["newer"] and not fleet.derive(has_own_check, id_.group, id_.kind) and _is_of_the_past(resource):
+        why = "it judged an old state, or its health check is wrong"
+        fixes = (*advice(__package__, "contradicts/stale", given, id_), *fixes)
     return Explained(
         "contradicts",
         complaint.app.ref,
         id_,
-        f"{id_} says {says}, but Argo CD shows it as {health.status}: the health check is wrong, not the object.",
+        f"{id_} says {says}, but Argo CD shows it as {health.status}: {why}.",
         evidence=(seen, f"Argo CD: {health.status} {excerpt(health.message, 200)}".rstrip()),
-        fixes=advice(__package__, "contradicts/health", given, id_),
+        fixes=fixes,
         likely=True,
         cause="health-check",
     )
+
+
+def _is_of_the_past(resource: Resource) -> bool:
+    """Whether Argo CD's message tells of a state that the object no longer shows: neither words of a condition of now, nor those of a check that has found nothing."""
+    shown = resource.health.message
+    words = (text_at(c, field) for c in every_condition(resource.live) for field in ("type", "reason", "message"))
+    return bool(shown) and _WAITING.match(shown) is None and not any(word and word in shown for word in words)
+
+
+_WAITING = regex(r"\W*(?:waiting|pending|initiali[sz]ing|unknown)\b", re.IGNORECASE)
 
 
 def newer_script(server: str, group: str, kind: str) -> str:

@@ -41,7 +41,7 @@ from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.later import NO_KEY
-from argolint.relations.makers import maker_of
+from argolint.relations.makers import maker_of, makers_within
 from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
@@ -295,6 +295,8 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
             yield Follows(Symptom.health(program.id))
     if (keyless := NO_KEY.search(trouble.text)) is not None and keyless[2].lower() == "secret":
         yield Follows.finding("external-secret-key-not-written", resource.id, mended=True)
+        for maker in makers_within(app, resource.namespace, keyless[3].rpartition("/")[2]):
+            yield Follows.finding("external-secret-duplicate-target", maker.id, mended=True)
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows.finding("claim-unbound", trouble.node.id, mended=True)
         yield Follows(Symptom.health(trouble.node.id))

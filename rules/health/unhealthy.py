@@ -67,6 +67,7 @@ from ..shared.pods import (
     wanted_events,
 )
 from . import _governing, _init_waits, _rolling
+from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -424,7 +425,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the only Grafana, if another namespace has it."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -439,16 +440,12 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     own = near.get(str(cluster))
     rows = [app.resource(own), *(fleet.resource(ref, own) for ref in fleet.owners(own))] if own else []
     waits = any(row is not None and row.health.status not in ("", "Healthy") for row in rows)
-    grafanas = fleet.of_kind(app.cluster, resource.group, "Grafana")
-    far = len(grafanas) == 1 and grafanas[0].namespace != resource.namespace
-    far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
-    grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
     return {
         "made": made,
         "acl": "yes" if bare else "",
         "kafka": alone,
         "ill": "yes" if waits else "",
-        "grafana": grafana,
+        **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
         "scaled": _version_of_target(app, resource),
     }
 
