@@ -46,9 +46,16 @@ class NewSecret:
 
 
 def fixes(app: App, signs: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
-    """Ranked: an existing Secret, a fixed value, a later chart or the place to search; then ignoring the fields."""
-    second = ignore_fix(app, signs, symptoms)
-    return (*pinning_fixes(app, signs), *((second,) if second else ()))
+    """Ranked: an existing Secret, a fixed value, a later chart or the place to search; then ignoring the fields. Where nothing pins the value,
+    ignoring comes first."""
+    pinning, ignoring = pinning_fixes(app, signs), ignore_fix(app, signs, symptoms)
+    if ignoring is None:
+        return pinning
+    only_asked = all(fix.title.startswith(_ASK) for fix in pinning)
+    return (ignoring, *pinning) if only_asked else (*pinning, ignoring)
+
+
+_ASK = "Ask the maintainers"
 
 
 def pinning_fixes(app: App, signs: Sequence[Sign]) -> tuple[Fix, ...]:
@@ -372,7 +379,7 @@ def _value_comments(
 
 
 def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix:
-    """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions."""
+    """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions; else by one without the item."""
     fitting = [
         *item.pins,
         *(p for o in found for p in o.pins if _share_secret(item, o) and _item_keys(item) <= set(p.keys)),
@@ -392,8 +399,17 @@ def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix
             effects=("restarts",),
         )
     notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"
+    if item.until:
+        upgrade = _upgrade_text(release, item.until)
+        return Fix(
+            title=f"{upgrade[0].upper()}{upgrade[1:]}, the first that does not draw it",
+            target="helm-values",
+            where=f"the version of {'the parent of ' if release.prefix else ''}chart {release.chart}",
+            edit=Edit("text", f"Chart {release.label}: {notes}."),
+            caveat=f"Read what else changes on the way to {item.until}. Until then the field can only be ignored.",
+        )
     return Fix(
-        title=f"Ask the maintainers of chart {release.chart} for a fixed {item.what}",
+        title=f"{_ASK} of chart {release.chart} for a fixed {item.what}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("text", f"Chart {release.label}: {notes}."),
