@@ -13,16 +13,18 @@ from typing import Any
 
 from argolint import App, Edit, Fix
 from argolint.model import Effect
-from argolint.values import dig, enumerated, parse_version, sh
+from argolint.values import dig, enumerated, parse_time, parse_version, sh
 from argolint.values.kubernetes import data_keys
 from argolint.values.patterns import regex
 
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release
+from ..shared.pods import has_crashing_container, unwell_below
 from ..shared.references import read_keys, reads_whole
 from ._ignoring import ignore_fix
 from ._items import hashed_items
 from ._sign import WORKLOADS, Sign, checksum_values, referenced_names
+from ._syncs import SLACK, last_written_at
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,16 @@ def _existing_secret_fix(
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
         caveat=" ".join(
-            filter(None, (caveat, *_chart_notes(chosen), _version_note(release, chosen), _prefix_note(release)))
+            filter(
+                None,
+                (
+                    caveat,
+                    _former_value_note(app, signs),
+                    *_chart_notes(chosen),
+                    _version_note(release, chosen),
+                    _prefix_note(release),
+                ),
+            )
         ),
         effects=(*_restarts(pods), "deletes"),
         before=tuple(_create_command(namespace, new) for new in secrets.values()),
@@ -332,7 +343,16 @@ def _values_fix(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
         caveat=" ".join(
-            filter(None, (caveat, *_chart_notes(chosen), _version_note(release, chosen), _prefix_note(release)))
+            filter(
+                None,
+                (
+                    caveat,
+                    _former_value_note(app, signs),
+                    *_chart_notes(chosen),
+                    _version_note(release, chosen),
+                    _prefix_note(release),
+                ),
+            )
         ),
         effects=_restarts(pods),
     )
@@ -355,6 +375,23 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
     if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
         return "The pods restart once." if readers else "Pods that read it may restart once."
     return "Running pods keep what they have read until they start again."
+
+
+def _former_value_note(app: App, own: Sequence[Sign]) -> str:
+    """What to heed where a sync wrote the Secret again and a pod that has read it since does not start: its data may be of the former value."""
+    for secret in {r.key: r for s in own if s.kind == "secret" and (r := app.resource(s.resource.key))}.values():
+        made, written = parse_time(dig(secret.live or {}, "metadata", "creationTimestamp")), last_written_at(secret)
+        if made is None or written is None or written - made <= SLACK:
+            continue
+        pods = (
+            pod
+            for reader in app.resources
+            if reader.kind in WORKLOADS and secret.name in referenced_names(reader.any)
+            for pod in unwell_below(app).get(reader.uid, ())
+        )
+        if any(has_crashing_container(p) and p.created_at and p.created_at >= written - SLACK for p in pods):
+            return "A pod that reads it crashes since the last sync wrote it: if its data needs the former value, put that in."
+    return ""
 
 
 def _restarts(pods: str) -> tuple[Effect, ...]:
