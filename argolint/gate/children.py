@@ -59,7 +59,7 @@ def with_children(
         for manifest in filter(is_application, made.added.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 edited[ref] = (None, manifest)
-            else:
+            elif fleet.serves(ref_of(manifest, fleet)[0]) is not False:  # else no controller looks at it
                 new.append(manifest)
         for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(ref_of(manifest, fleet)):
