@@ -115,7 +115,10 @@ class GitServer(FixtureTransport):
                     "spec": {**spec, **extra.get("spec", {})},
                 }
             )
-        clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
+        clusters = [
+            {"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}},
+            {"server": "https://10.0.0.2:6443", "name": "second"},
+        ]
         server = {
             "clusters": clusters,
             "applicationsets": list(sets),

@@ -1280,9 +1280,39 @@ def test_another_source_of_a_child_is_rendered_or_named(
     base = {"apps/cart.yaml": [cart_application()]}
     verdict = run(Case({"apps/cart.yaml": [edited], "cart/config.yaml": None}, base=base), tmp_path)
     mine = [(f.rule, f.at.pointer) for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"]
-    old = ("pruned-while-referenced", "")  # where the render is not known, the old source loses the file
-    assert [one for one in mine if not (noted and one == old)] == told
+    assert mine == told
     assert any("what it will render is not known" in line for line in verdict.unlisted) is noted
+
+
+OTHER = "https://10.0.0.2:6443"
+
+
+@pytest.mark.parametrize(
+    ("edited", "head", "told", "changes"),
+    [
+        (
+            of_cart(path="more/cart"),
+            {"more/cart/c.yaml": [config("cart")], "more/cart/d.yaml": [deployment("cart")]},
+            [],
+            0,
+        ),
+        (of_cart(path="more/cart"), {"more/cart/d.yaml": [deployment("cart")]}, ["pruned-while-referenced"], 1),
+        (cart_application(destination={"server": IN_CLUSTER, "namespace": "store"}), {}, [], 4),
+        (cart_application(destination={"server": OTHER, "namespace": "shop"}), {}, ["prune-disabled-drift"], 2),
+        (cart_application(destination={"server": "https://10.0.0.9", "namespace": "shop"}), {}, ["cluster-unknown"], 0),
+    ],
+    ids=("a moved folder", "a moved folder without a file", "another namespace", "another cluster", "no cluster"),
+)
+def test_an_edited_source_or_destination_is_judged_where_the_clone_shows_the_manifests(
+    edited: Manifest, head: Mapping[str, list[Manifest]], told: list[str], changes: int, tmp_path: Path
+) -> None:
+    moves = dict.fromkeys(("cart/config.yaml", "cart/deployment.yaml")) if head else {}
+    case = Case({"apps/cart.yaml": [edited], **head, **moves}, base={"apps/cart.yaml": [cart_application()]})
+    verdict = run(case, tmp_path, with_clone=True)
+    assert [f.rule for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"] == told
+    (cart,) = (j for j in verdict.apps if j.ref.name == "cart")
+    assert len(cart.delta.added) + len(cart.delta.removed) + len(cart.delta.changed) == changes
+    assert bool(cart.unjudged) is (told == ["cluster-unknown"])
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["edited", "new"])
