@@ -247,6 +247,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
         },
     },
+    "sync/git_files.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["match"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("match", "host")},
+        },
+    },
     "sync/validation.yaml": {
         "type": "array",
         "items": {
