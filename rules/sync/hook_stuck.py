@@ -1,7 +1,7 @@
 """An operation waits for something that does not come
 
 What it finds: a sync that has been running for minutes because it waits for a hook to complete, for an object to become healthy, for a deletion
-or for a confirmation. The finding names the awaited object and the reason for the wait, from pods, finalizers and Events. If a more specific
+or for a confirmation. Also one that was terminated and does not end. The finding names the awaited object and the reason for the wait, from pods, finalizers and Events. If a more specific
 rule explains the object, only that rule reports it.
 
 Why it hurts: an operation without timeout runs forever, and no other sync can start meanwhile. New commits do not arrive, and the objects of
@@ -91,6 +91,9 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     operation = app.operation
     if operation is None or not _is_overdue(app, operation, options.minutes):
         return
+    if operation.phase == "Terminating":
+        yield _unended_finding(app, operation)
+        return
     awaited = operation.awaited
     node = _awaited_node(app, awaited) if awaited else None
     if node is None and operation.retry_count and not _is_overdue(app, operation, options.running_minutes):
@@ -125,6 +128,23 @@ def _is_overdue(app: App, operation: Operation, minutes: int) -> bool:
     if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
         return False
     return _is_older(app, operation.started_at, minutes)
+
+
+def _unended_finding(app: App, operation: Operation) -> Finding:
+    """The finding for an operation that was asked to end: the controller ends one in its next pass, whatever it waits for.
+
+    gitops-engine/pkg/sync/sync_context.go (Terminate). No field has the time of the request.
+    """
+    began = f", begun {age_text(app.observed_at - operation.started_at)} ago," if operation.started_at else ""
+    facts = {"app": str(app.ref), "name": app.ref.name, "namespace": app.ref.namespace}
+    return Finding(
+        message=f"The operation of application {app.ref}{began} was asked to end and has not, so no other sync starts.",
+        at=Location(app.ref),
+        confidence="likely",
+        evidence=tuple(_evidence(app, operation, None, None)),
+        fixes=advice(__package__, "hook-stuck/unended", facts),
+        explains=tuple(consequences(app)),
+    )
 
 
 def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
@@ -275,7 +295,7 @@ def _finding(
     waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
     if awaited is None:
         what, why = (
-            f"has been {operation.phase.lower()} for {waited}",
+            f"has been running for {waited}",
             f': "{operation.message}"' if operation.message else "",
         )
     else:
