@@ -82,9 +82,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "type": "array",
         "items": {
             "type": "object",
-            "required": ["match", "name", "setting"],
+            "required": ["match", "workload", "name", "setting"],
             "additionalProperties": False,
-            "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+            "properties": {
+                **dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+                "workload": {"type": "array", "items": {"type": "string"}},
+            },
         },
     },
     "shared/image_users.yaml": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},

@@ -60,6 +60,7 @@ from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
 from ._failures import refusal_match
+from ._objects import is_operator
 from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
 
 
@@ -186,7 +187,7 @@ def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: s
     harmful = next((e for e in entries if not e["by_hand"]), None)
     where = f" -n {sh(resource.namespace)}" if resource.namespace else ""
     look = entries[0].get("look")
-    gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
+    gone = next((r for r in app.missing if is_operator(r)), None) if app.deleting else None
     facts = {
         "object": str(resource.id),
         "who": entries[0]["who"],
@@ -202,17 +203,11 @@ def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: s
         topic = "harmful"
     elif all(e.get("left") for e in entries):
         topic = "left"
-    elif _is_operator(resource) and not refusal:
+    elif is_operator(resource) and not refusal:
         topic = "operator"
     else:
         topic = "operator-gone" if gone and not refusal and "." in resource.group else "rest"
     return advice(__package__, f"finalizer-stuck/{topic}", facts)
-
-
-def _is_operator(resource: Resource) -> bool:
-    """Whether the object is the workload of an operator, whose pods go with it."""
-    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
-    return resource.kind == "Deployment" and resource.group == "apps" and named
 
 
 def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
