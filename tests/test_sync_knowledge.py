@@ -136,6 +136,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "left": {"const": True},
                 "kind": {"type": "string"},
                 "look": {"type": "string"},
+                "then": {"type": "string"},
             },
         },
     },
