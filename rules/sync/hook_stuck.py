@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, mapping, text_at
+from argolint.values import age_text, items, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -109,7 +109,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     running = node is not None and trouble is None and _is_running(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
-    if running and not _is_overdue(app, operation, options.running_minutes):
+    if running and node and (not _is_overdue(app, operation, options.running_minutes) or _may_take_long(app, node)):
         return
     if node is not None and not (trouble and trouble.failed) and _is_recent(app, node, options.minutes):
         return
@@ -155,7 +155,26 @@ def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
 def _is_running(app: App, node: Node) -> bool:
     """True if one of its pods runs, or if it is Progressing and itself a run (of a workflow, an analysis) or an Application."""
     own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
-    return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
+    return own or any(map(_runs, app.descendants(node.uid)))
+
+
+def _runs(node: Node) -> bool:
+    return node.id.kind == "Pod" and pods.status_reason(node) == "Running"
+
+
+def _may_take_long(app: App, node: Node) -> bool:
+    """Whether a hook that runs is within its own deadline, or takes no more than twice as long as an earlier sync did."""
+    live = _live_object(app, node) or {}
+    began = parse_time(text_at(live, "status", "startTime")) or node.created_at
+    took = app.observed_at - began if began else timedelta()
+    past = [
+        ended - started
+        for entry in maps(app.status, "history")
+        if (started := parse_time(entry.get("deployStartedAt"))) and (ended := parse_time(entry.get("deployedAt")))
+    ]
+    return took < max(
+        timedelta(seconds=number_at(live, "spec", "activeDeadlineSeconds")), 2 * max(past, default=timedelta())
+    )
 
 
 _UNREADY = regex(r"(?:Unhealthy: )?Readiness probe (?:failed|errored)")
@@ -305,7 +324,12 @@ def _finding(
     rendered = _hooks.rendered_hook(app, awaited) if awaited and node is None else None
     manifest = _hooks.manifest_of(app, node.id) if node else rendered[1] if rendered else None
     named = node.id if node else rendered[0] if rendered else None
-    causes = tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
+    busy = next((n.id for n in (node, *app.descendants(node.uid)) if _runs(n)), None) if node and running else None
+    causes = (
+        advice(__package__, "hook-stuck/runs-on", {"namespace": busy.namespace, "pod": busy.name})
+        if busy
+        else tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
+    )
     pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
     finding = Finding(
         message=_wait_message(app, what, why),
@@ -329,8 +353,8 @@ def _finding(
     if is_task and node is None and manifest is None and finding.fixes:
         title = "Terminate the operation and sync again: it cannot see the end of a hook that is gone"
         return replace(finding, fixes=(_terminate_fix(app, title), *finding.fixes))
-    title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"
-    return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
+    begin = "If it hangs, terminate" if busy else "Then terminate" if finding.fixes else "Terminate"
+    return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, f"{begin} the operation and sync again")))
 
 
 _GOALS = {
