@@ -366,6 +366,7 @@ def test_more_attempts_are_advised_only_where_attempts_can_help() -> None:
     helps = {
         "made-by/same",
         "comes-later/namespace",
+        "comes-later/namesake",
         "sync-failed/own-webhook",
         "owner-ill/starts",
         "sync-failed/webhook-kind",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import advice
 from argolint.model import Json, Object, ResourceId, Want
@@ -138,6 +139,9 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
         return
     if complaint.fleet.derive(_is_namespace_listed, app.cluster, name):
         return
+    if (maker := _namesake(app, name)) is not None and KnownObject(app, maker).place >= own:
+        yield _made_too_late(complaint, maker, own)
+        return
     after = [r for r in app.resources if r.desired is not None and KnownObject(app, r).place > own and not r.hook]
     operators = [
         r
@@ -163,6 +167,33 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
             f"no application of this Argo CD contains Namespace {name}; {first.id} and {len(after) - 1} more come in later waves",
         ),
         fixes=advice(__package__, "comes-later/namespace", facts, complaint.id),
+        likely=True,
+    )
+
+
+def _namesake(app: App, name: str) -> Resource | None:
+    """The cluster-wide custom object of the namespace's name, as of a project or tenant: its controller makes the namespace."""
+    own = (r for r in app.resources if r.name == name and not r.namespace and r.desired is not None and not r.hook)
+    return next((r for r in own if "." in r.group and not r.group.endswith(".k8s.io")), None)
+
+
+def _made_too_late(complaint: Complaint, maker: Resource, own: Place) -> Explained:
+    place = KnownObject(complaint.app, maker).place
+    when = f"both in wave {own.wave}" if place.wave == own.wave else f"that only in wave {place.wave}"
+    facts = {
+        "missing": str(maker.id),
+        "made": maker.name,
+        "before": str(own.wave - 1),
+        "app": str(complaint.app.ref),
+        "there": maker.live is not None,
+    }
+    return Explained(
+        "comes-later",
+        complaint.app.ref,
+        maker.id,
+        f"{complaint.subject} needs Namespace {maker.name}, which {maker.kind} {maker.name} seems to make, but the sync applies {when}.",
+        evidence=(f"no application of this Argo CD contains Namespace {maker.name}",),
+        fixes=advice(__package__, "comes-later/namesake", facts, maker.id),
         likely=True,
     )
 

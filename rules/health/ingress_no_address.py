@@ -89,7 +89,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             if event
             else advice(__package__, "ingress-no-address/controller", {"app": str(ill.ref)})
             if ill
-            else tuple(_fixes(ingress, named, known, _served_classes(app, fleet, classes))),
+            else tuple(_fixes(app, fleet, ingress, named, known, _served_classes(app, fleet, classes))),
             explains=(Symptom.health(ingress.id),),
             follows=(Follows(app=ill.ref),) if ill else () if event else (_no_controller_cause(app, of_class),),
         )
@@ -161,7 +161,7 @@ def _has_address(ingress: Resource) -> bool:
     return bool(items(ingress.live, "status", "loadBalancer", "ingress"))
 
 
-def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -> Iterator[Fix]:
+def _fixes(app: App, fleet: Fleet, ingress: Resource, named: str, known: list[str], served: list[str]) -> Iterator[Fix]:
     if not named:
         yield from _class_fixes(ingress, known, served)
     elif len(served) == 1 and named not in known and named not in served:
@@ -171,10 +171,13 @@ def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -
             set_field(ingress.any, "/spec/ingressClassName", served[0]),
             "another controller then serves the hosts",
         )
-    known_one = _controller_of(ingress, named)
+    entry = _controller_of(ingress, named)
+    running = _running_workload(app, fleet, entry) if entry else None
     yield Fix(
-        f"Install {known_one['name']} for class {named}, or let it publish its address: {known_one['setting']}"
-        if known_one
+        f"Let {entry['name']} ({running}) serve class {named} and publish its address: {entry['setting']}"
+        if entry and running
+        else f"Install {entry['name']} for class {named}, or let it publish its address: {entry['setting']}"
+        if entry
         else f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
         "operator",
         ingress.id.cluster,
@@ -195,6 +198,12 @@ def _controller_of(ingress: Resource, named: str) -> Object | None:
         if entry["match"] in named.lower() and read:
             return entry  # type: ignore[no-any-return]  # an entry of the knowledge file
     return None
+
+
+def _running_workload(app: App, fleet: Fleet, entry: Object) -> ResourceKey | None:
+    """A workload of the controller that an application brings to this cluster, by its name; None if none is known."""
+    keys = (key for kind in ("Deployment", "DaemonSet") for key in fleet.of_kind(app.cluster, "apps", kind))
+    return next((key for key in keys if all(word in key.name for word in entry["workload"])), None)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, options=Patience, rank=Rank.CAUSE)

@@ -93,7 +93,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             if (late := _rolling.not_ended(app, resource, nodes, options.span)) is not None:
                 yield late
         elif trouble.failed or resource.health.status == "Degraded" or is_overdue(app, trouble.since, options.span):
-            yield _finding(app, fleet, resource, nodes, trouble)
+            found = _finding(app, fleet, resource, nodes, trouble)
+            yield replace(found, fixes=with_end_of_wait(app, resource.id, found.fixes))
 
 
 def _unhealthy_workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
@@ -164,12 +165,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=with_end_of_wait(
-            app,
-            resource.id,
-            _rolling.with_next_step(
-                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)
-            ),
+        fixes=_rolling.with_next_step(
+            resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)
         ),
         explains=(
             Symptom.health(resource.id),

@@ -16,9 +16,9 @@ def sync_again_command(app: App) -> str:
     name = sh(app.ref)
     ended = _ended(name)
     synced = f"argocd app wait {name} --sync --timeout 600"
-    if app.self_heal:  # self-heal starts the next operation, which would block a sync by hand
-        return f"{ended} && {synced}"
-    if app.automated:  # a new commit does the same; Argo CD does not retry a revision that it has tried
+    # A new commit starts the next operation, which blocks a sync by hand. For a revision that it has tried in vain Argo CD starts none,
+    # with self-heal neither (controller/appcontroller.go, autoSync; tried with Argo CD 3.6.1).
+    if app.automated:
         return f"{ended} && {{ argocd app sync {name} || {synced}; }}"
     return f"{ended} && argocd app sync {name}"
 

@@ -122,6 +122,7 @@ def _absent_facts(
         **policy_facts(app, fleet, kind, name),
         **_near_facts(app, fleet, id_, obj, name, {"secret": "Secret", "configmap": "ConfigMap"}.get(kind, "")),
         "hook": hook,
+        "account": kind == "serviceaccount",
         "command": Shell(whole_sync_command(app)),
         "app": str(app.ref),
     }

@@ -15,7 +15,7 @@ from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
-from argolint.redaction import excerpt
+from argolint.redaction import excerpt, without_secrets
 from argolint.values import (
     dig,
     enumerated,
@@ -41,6 +41,7 @@ from ._objects import object_named
 from ._options import compare_options_with
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, renderers, source_in, usual_revision
+from ._values_addresses import pointer_of_address, second_source_facts
 from ._webhooks import webhook_service
 
 _ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
@@ -123,6 +124,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         pointer = bad[0]
     elif entry.name == "helm-values-file":
         pointer = _values_file_pointer(source, base, message)
+    elif entry.name == "helm-values-address":
+        pointer = pointer_of_address(source, base, entry.values["file"])
     else:
         own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-") and not former
         pointer = base + _SOURCE_POINTERS[cause] if own else ""
@@ -411,6 +414,7 @@ def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping
         "from_root": _entries_from_root(app, source, pointer),
         "with_ref": _entry_with_unused_ref(app, source, pointer),
         **_values_file_facts(app, source, pointer),
+        **second_source_facts(app, source, pointer),
         "libs_from_root": _libs_with_own_path(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
     }
@@ -554,7 +558,7 @@ def _values_flags(source: Object) -> Shell:
     entries = zip(items(source, "helm", "valueFiles"), (path for _, path in _values_file_paths(source)), strict=True)
     of_chart = bool(text_at(source, "chart"))
     files = [
-        entry if "://" in entry else path.lstrip("/")
+        without_secrets(entry) if "://" in entry else path.lstrip("/")
         for entry, path in entries
         if not of_chart or "://" in entry or entry.startswith("$")
     ]

@@ -54,6 +54,7 @@ from ..shared.charts import source_type
 from ..shared.labels import is_similar_name
 from ..shared.operations import with_end_of_retries
 from ._failures import Failed, complaint_of, failures_explained_by
+from ._objects import is_operator
 from ._options import sync_option_operations
 from ._removed import is_kind_defined, removed_version_failures
 
@@ -277,19 +278,24 @@ def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_named_after(sources: Sequence[Object], group: str) -> bool:
-    """Whether a source's chart or folder has the name of the group's owner."""
-    owner = group.split(".")[-2] if "." in group else ""
+def _is_named_after(sources: Sequence[Object], group: str, kind: str = "") -> bool:
+    """Whether a source's chart or folder has the name of the group's owner, or of the kind."""
+    owners = {group.split(".")[-2] if "." in group else "", kind.lower(), kind and f"{kind.lower()}s"} - {""}
     called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
-    return bool(owner) and any(f"{each}-".startswith(f"{owner}-") for each in called)
+    return any(f"{each}-".startswith(f"{owner}-") for each in called for owner in owners)
 
 
-def _skipping(app: App, fleet: Fleet, group: str) -> App | None:
-    """The application that leaves out the CRDs of its chart: this one, or the only one of the cluster with the name of the group's owner."""
-    if _skipped(app):
-        return app
-    found = [a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group)]
-    return found[0] if len(found) == 1 else None
+def _skipping(app: App, fleet: Fleet, group: str, kind: str) -> App | None:
+    """The application that leaves out the CRDs of its chart: the only one of the cluster with the name of the group's owner, else this one."""
+    here = [
+        a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group, kind)
+    ]
+    return here[0] if len(here) == 1 else app if _skipped(app) else None
+
+
+def _brings_kind(app: App, group: str, kind: str) -> bool:
+    """Whether the application's chart is that of the kind: by its name, or as it brings an operator. Another chart only uses the kind."""
+    return _is_named_after(app.sources, group, kind) or any(map(is_operator, app.resources))
 
 
 def _skipped(app: App) -> tuple[str, ...]:
@@ -381,22 +387,24 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
             f"{maker['product']} makes the kinds of {group}; their CRDs are not installed by hand",
         )
     else:
-        skipping = _skipping(app, fleet, group)
-        if skipping is not None:
-            yield _unskip_fix(app, skipping, kind or "the kind")
+        skipping = _skipping(app, fleet, group, kind)
+        likely = skipping is not None and _brings_kind(skipping, group, kind)
+        unskip = (_unskip_fix(app, skipping, kind or "the kind", first=likely),) if skipping is not None else ()
+        yield from unskip if likely else ()
         yield live_command(
             app.cluster,
-            f"{'Or install' if skipping else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
+            f"{'Or install' if likely else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
             f"kubectl get crd | grep {sh(group or 'group')}",
         )
+        yield from () if likely else unskip
 
 
-def _unskip_fix(app: App, skipping: App, kind: str) -> Fix:
+def _unskip_fix(app: App, skipping: App, kind: str, *, first: bool) -> Fix:
     """The fix that lets an application bring the CRDs of its chart."""
     patch = [{"op": "remove", "path": pointer} for pointer in _skipped(skipping)]
-    own = skipping is app
+    own = skipping.ref == app.ref
     return Fix(
-        "Let the chart bring its CRDs: drop skipCrds"
+        f"{'Let' if first else 'Or let'} the chart bring its CRDs: drop skipCrds"
         if own
         else f"Let application {skipping.ref} bring the CRDs of its chart: drop skipCrds",
         "application",

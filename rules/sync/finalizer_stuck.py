@@ -30,6 +30,7 @@ from argolint import (
     Fleet,
     Follows,
     Location,
+    Node,
     Object,
     Rank,
     Related,
@@ -60,6 +61,7 @@ from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
 from ._failures import refusal_match
+from ._objects import is_operator
 from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
 
 
@@ -148,11 +150,7 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(renewal_fixes(app, fleet, resource.id, made))
-        if made
-        else (*of_child, _alone_fix(child))
-        if child and child.deleting and (of_child := _named_error_fixes(child, _deletion_errors(child)))
-        else _fixes(app, resource, finalizers, refusal),
+        fixes=_object_fixes(app, fleet, resource, refusal, child, made),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
@@ -181,16 +179,28 @@ _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionErr
 _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
-def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> tuple[Fix, ...]:
-    entries = [finalizer_entry(f, resource.kind) for f in finalizers]
-    harmful = next((e for e in entries if not e["by_hand"]), None)
+def _object_fixes(
+    app: App, fleet: Fleet, resource: Resource, refusal: str, child: App | None, made: Node | None
+) -> tuple[Fix, ...]:
+    """Fixes for a dependent that is made again, for a child whose own deletion has an error, or for the finalizer itself."""
+    if made:
+        return tuple(renewal_fixes(app, fleet, resource.id, made))
+    if child and child.deleting and (of_child := _named_error_fixes(child, _deletion_errors(child))):
+        return (*of_child, _alone_fix(child))
+    return _finalizer_fixes(app, resource, refusal)
+
+
+def _finalizer_fixes(app: App, resource: Resource, refusal: str) -> tuple[Fix, ...]:
+    entries = [finalizer_entry(f, resource.kind) for f in _finalizers(resource.live)]
+    decisive = next((e for e in entries if not e["by_hand"]), entries[0])
     where = f" -n {sh(resource.namespace)}" if resource.namespace else ""
-    look = entries[0].get("look")
-    gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
+    look = str(decisive.get("look") or "").replace(" -n $namespace", where)
+    gone = next((r for r in app.missing if is_operator(r)), None) if app.deleting and "." in resource.group else None
     facts = {
         "object": str(resource.id),
         "who": entries[0]["who"],
-        "waits": (harmful or entries[0])["waits"],
+        "waits": decisive["waits"],
+        "then": str(decisive.get("then") or ""),
         "pods": Shell(f"kubectl get pods,{sh(kubectl_kind(resource.id))}{where} -o wide"),
         "describe": Shell(f"kubectl describe {kubectl_name(resource.id)}"),
         "by_hand": Shell(finalizer_removal(resource.id)),
@@ -198,21 +208,18 @@ def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: s
         "refusal": refusal,
         "gone": str(gone.id) if gone else "",
     }
-    if harmful:
-        topic = "harmful"
-    elif all(e.get("left") for e in entries):
-        topic = "left"
-    elif _is_operator(resource) and not refusal:
-        topic = "operator"
-    else:
-        topic = "operator-gone" if gone and not refusal and "." in resource.group else "rest"
-    return advice(__package__, f"finalizer-stuck/{topic}", facts)
+    return advice(__package__, f"finalizer-stuck/{_topic(entries, resource, refusal, gone)}", facts)
 
 
-def _is_operator(resource: Resource) -> bool:
-    """Whether the object is the workload of an operator, whose pods go with it."""
-    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
-    return resource.kind == "Deployment" and resource.group == "apps" and named
+def _topic(entries: Sequence[Object], resource: Resource, refusal: str, gone: Resource | None) -> str:
+    """What is known of the finalizers: one does harm if it goes, all are left behind, or who removes them is gone or is this object."""
+    if any(not entry["by_hand"] for entry in entries):
+        return "harmful"
+    if all(entry.get("left") for entry in entries):
+        return "left"
+    if refusal:
+        return "rest"
+    return "operator" if is_operator(resource) else "operator-gone" if gone else "rest"
 
 
 def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
@@ -247,9 +254,7 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         if lost
         else _dull_hook_fixes(app, fleet)
         if dull
-        else advice(__package__, "finalizer-stuck/renewed", {"name": app.ref.name, "namespace": app.ref.namespace})
-        if not (left or errors or waits or _only_last(_finalizers(app.raw)))
-        else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
+        else _deletion_fixes(app, errors, deleted, is_empty=not (left or waits)),
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
             *((Symptom.sync(), Symptom.health()) if lost else ()),
@@ -334,9 +339,19 @@ _NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,
 """Said of a PreDelete hook after words of Argo CD, of a PostDelete hook as the API server puts it (controller/appcontroller.go)."""
 
 
-def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
-    facts = {"name": "", "cluster": app.cluster, "app": str(app.ref)}
-    return _named_error_fixes(app, errors) or advice(__package__, "finalizer-stuck/deletion", facts)
+def _deletion_fixes(
+    app: App, errors: Sequence[Condition], deleted: Sequence[Resource], *, is_empty: bool
+) -> tuple[Fix, ...]:
+    """Fixes by what the deletion lacks: what an error names, an object that it waits for, or who sets the finalizer again where nothing is left."""
+    if is_empty and not errors and not _only_last(_finalizers(app.raw)):
+        facts = {"name": app.ref.name, "namespace": app.ref.namespace}
+        return advice(__package__, "finalizer-stuck/renewed", facts)
+    if named := _named_error_fixes(app, errors):
+        return (*named, _alone_fix(app))
+    first = deleted[0].id if deleted and not errors else None
+    facts = {"cluster": app.cluster, "app": str(app.ref), "first": str(first or "")}
+    command = {"describe": Shell(f"kubectl describe {kubectl_name(first)}") if first else ""}
+    return (*advice(__package__, "finalizer-stuck/deletion", facts | command), _alone_fix(app))
 
 
 def _named_error_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
