@@ -259,7 +259,7 @@ def _contradicted(
 
 
 def _is_of_the_past(resource: Resource) -> bool:
-    """Whether Argo CD's message tells of a state that the object no longer shows: neither words of a condition of now, nor those of a check that has found nothing."""
+    """Whether Argo CD's message says of a state that the object no longer shows: neither words of a condition of now, nor those of a check that has found nothing."""
     shown = resource.health.message
     words = (text_at(c, field) for c in every_condition(resource.live) for field in ("type", "reason", "message"))
     return bool(shown) and _WAITING.match(shown) is None and not any(word and word in shown for word in words)

@@ -292,7 +292,7 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
             yield Follows(Symptom.health(program.id))
     if (keyless := NO_KEY.search(trouble.text)) is not None and keyless[2].lower() == "secret":
         yield Follows.finding("external-secret-key-not-written", resource.id, mended=True)
-        for maker in makers_within(app, resource.namespace, keyless[3].rpartition("/")[2]):
+        for maker in makers_within(app, resource.namespace, keyless[4]):
             yield Follows.finding("external-secret-duplicate-target", maker.id, mended=True)
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows.finding("claim-unbound", trouble.node.id, mended=True)

@@ -175,7 +175,7 @@ def _existing_secret_fix(
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
     gone = enumerated([f"Secret {namespace}/{old}" for old in replaced], limit=None)
-    caveat = f"Create it first: if the chart then leaves out {gone}, pruning deletes {'it' if len(replaced) == 1 else 'them'}. {pods}"
+    caveat = f"Create it first: if the chart then leaves out {gone}, pruning deletes {'it' if len(replaced) == 1 else 'them'}. {pods}".strip()
     return Fix(
         title=f"Create {_secrets_text(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted_text(main)}",
         target="helm-values",
@@ -336,7 +336,7 @@ def _values_fix(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
     lines = list(_value_comments(app, release, chosen, signs))
     caveat = pods = _pods(app, signs, other_name=False)
     if to_fill:
-        caveat = f"Take the value in use, and encrypt it: a value in Git is no secret. {pods}"
+        caveat = f"Take the value in use, and encrypt it: a value in Git is no secret. {pods}".strip()
     title = f"Give {_quoted_text([release.values_key(k) for k in (to_fill or values)])} a fixed value"
     return Fix(
         title=title if to_fill else f"Set {_quoted_text([release.values_key(k) for k in values])}",
@@ -381,7 +381,7 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
 
 
 def _former_value_note(app: App, own: Sequence[Sign]) -> str:
-    """What to heed where a sync wrote the Secret again and a pod that has read it since does not start: its data may be of the former value."""
+    """What to follow where a sync wrote the Secret again and a pod that has read it since does not start: its data may be of the former value."""
     for secret in {r.key: r for s in own if s.kind == "secret" and (r := app.resource(s.resource.key))}.values():
         made, written = parse_time(dig(secret.live or {}, "metadata", "creationTimestamp")), last_written_at(secret)
         if made is None or written is None or written - made <= SLACK:

@@ -36,7 +36,12 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     settled = {child.namespace for child in _children(app, fleet) if not child.absent}
     for child in _children(app, fleet):
         made = parse_time(text_at(child.live, "metadata", "creationTimestamp"))
-        is_ahead = child.kind == "Application" and child.desired is not None and child.absent and fleet.serves(child.namespace) is False
+        is_ahead = (
+            child.kind == "Application"
+            and child.desired is not None
+            and child.absent
+            and fleet.serves(child.namespace) is False
+        )
         if is_ahead and child.namespace not in settled:
             why = "will lie in a namespace where Argo CD looks for no Application"
             evidence = f"Argo CD looks for Applications in namespace {fleet.control_plane}"
