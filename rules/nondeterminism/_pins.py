@@ -381,7 +381,7 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
 
 
 def _former_value_note(app: App, own: Sequence[Sign]) -> str:
-    """What to follow where a sync wrote the Secret again and a pod that has read it since does not start: its data may be of the former value."""
+    """A warning where a sync wrote the Secret again and a pod that has read it since does not start: its data may be of the former value."""
     for secret in {r.key: r for s in own if s.kind == "secret" and (r := app.resource(s.resource.key))}.values():
         made, written = parse_time(dig(secret.live or {}, "metadata", "creationTimestamp")), last_written_at(secret)
         if made is None or written is None or written - made <= SLACK:
