@@ -464,6 +464,17 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             caveat=joined(f"{_fullname_hint(shared)}; whatever refers to it by name must follow", first),
             unverified=_UNKNOWN_USERS,
         )
+    elif len({p.origin for p in firm}) == 1 and party.tool == "Kustomize" and party.place.startswith("Application "):
+        yield Fix(
+            f"Give the names of {shared.name(party)} a suffix of its own",
+            "application",
+            party.place,
+            Edit("yaml", f"spec:\n  source:\n    kustomize:\n      nameSuffix: -{party.app.name}\n"),
+            caveat=joined("all of its objects are created again under the new names, without their data", first),
+            effects=("restarts", "deletes"),
+        )
+    elif len({p.origin for p in firm}) == 1 and not shared.two_programs:
+        return  # one manifest for all of them: another name in it is another one in all
     elif party.tool in ("Directory", "Kustomize") or shared.two_programs:
         yield Fix(
             f"Give it another name in {shared.name(party)}",

@@ -274,7 +274,11 @@ def _message(shared: Shared) -> str:
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1 and not shared.untracked and not shared.two_programs and cause != "predicted":
         heals = sum(p.attempts for p in healing)
-        tried = f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}" if heals else "both heal themselves"
+        tried = (
+            f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}"
+            if heals
+            else f"{both if len(healing) == len(shared.parties) else 'they'} heal themselves"
+        )
         if not fields:
             return f"{shared.few_names(shared.parties)} keep taking {shared.id} from each other: {tried}."
         return f"{shared.few_names(shared.parties)} keep overwriting each other's {fields} of {shared.id}: {tried}."
