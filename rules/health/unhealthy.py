@@ -339,6 +339,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
+        follows=tuple(Follows.finding(rule, resource.id, mended=True) for rule in _RULES_OF.get(resource.kind, ())),
     )
     behind = next((t for t in pod_troubles if _rolling.stays_behind(resource, t)), None)
     if behind is not None:
@@ -351,6 +352,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         return begun
     found = found if found.relation else _governing.unnamed(app, fleet, resource, found)
     return _by_child(app, fleet, resource, found)
+
+
+_RULES_OF = {"ApplicationSet": ("appset-duplicate-application", "applicationset-error")}
+"""Rules that explain objects of a kind which another application may have."""
 
 
 def _ending(resource: Resource, reason: str, ends: re.Match[str]) -> str:
