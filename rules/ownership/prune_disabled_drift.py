@@ -39,7 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
     extra = [r for r in app.resources if _is_extraneous(r) and not has_copied_tracking(app, r, fleet)]
-    foreign = [r for r in extra if is_applied_elsewhere(app, r)]
+    foreign = [r for r in extra if is_applied_elsewhere(app, r) or _is_of_unserved_namespace(fleet, r)]
     if foreign:  # a prune of its own objects would delete theirs too
         yield _other_argocd_finding(app, fleet, foreign)
         return
@@ -62,12 +62,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
+def _is_of_unserved_namespace(fleet: Fleet, resource: Resource) -> bool:
+    """Whether it is an Application or a set in a namespace where this Argo CD looks for none: another one has it, and made it."""
+    kind = (resource.group, resource.kind) in (("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet"))
+    return kind and resource.live is not None and fleet.serves(resource.namespace) is False
+
+
 def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
     """The finding for objects that another Argo CD applies for an Application of the same name: a prune would delete its deployment."""
     names = sorted(r.id for r in foreign)
     listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
     ended = app.operation.finished_at if app.operation is not None else None
-    assert ended is not None, "applied_elsewhere"
+    spaces = sorted({r.namespace for r in foreign if _is_of_unserved_namespace(fleet, r)})
     return Finding(
         message=f"{listed} {'belongs' if one else 'belong'} to another Argo CD's Application {app.name}; pruning here deletes"
         f" {'it' if one else 'them'}.",
@@ -77,7 +83,14 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
         confidence="likely",
         evidence=(
             f"its Application is called {app.name} too, so its objects look extraneous here",
-            f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that",
+            *([f"this Argo CD looks for no Application in namespace {enumerated(spaces)}"] if spaces else []),
+            *(
+                [
+                    f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that"
+                ]
+                if ended and not spaces
+                else []
+            ),
         ),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names[1:]),
         fixes=(
