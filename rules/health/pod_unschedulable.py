@@ -189,6 +189,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         )
     if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not (held or taken):
         return _port_taken(finding, resource, *holds)
+    if (served := _host_ports.balanced(app, resource, trouble)) is not None:
+        return _port_balanced(finding, resource, *served)
     if not held and (sibling := _sharing.held_by_sibling(app, fleet, resource, trouble)) is not None:
         return _volume_shared(finding, resource, sibling)
     if _rolling.stays_behind(resource, trouble):
@@ -220,6 +222,19 @@ def _volume_shared(finding: Finding, resource: Resource, found: _sharing.HeldCla
         confidence="proven" if found.named else "likely",
         related=(*finding.related, Related(finding.at.app, found.holder.id, role="cause")),
         fixes=tuple(_sharing.sharing_fixes(resource, found.claim)),
+    )
+
+
+def _port_balanced(finding: Finding, resource: Resource, service: Resource, port: int) -> Finding:
+    """The finding where k3s has the port on each node for a Service."""
+    steps = _host_ports.without_port(resource.desired, port)
+    facts = {"object": str(resource.id), "service": str(service.id), "port": port, "patch": steps}
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} fit on no node: k3s has host port {port} of each node for {service.id}.",
+        confidence="likely",
+        related=(Related(finding.at.app, service.id, role="cause"), *finding.related),
+        fixes=advice(__package__, "host-port-balanced", facts, resource.id),
     )
 
 
