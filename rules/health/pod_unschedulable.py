@@ -168,7 +168,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
             app,
             resource.id,
             _rolling.with_next_step(
-                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)
+                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
             ),
         ),
         explains=(
