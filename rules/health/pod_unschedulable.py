@@ -55,6 +55,7 @@ from ..shared.pod_fixes import fixes
 from ..shared.pods import (
     Trouble,
     has_own_reasons,
+    refused_claim,
     scheduling_cause,
     singular,
     trouble_pointer,
@@ -266,6 +267,8 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
     verb = singular(trouble.verb) if fit == "fits" else trouble.verb
+    if claim := refused_claim(trouble):
+        verb = f"get no claim {claim}"
     if trouble.cause == "scheduler":
         return verb
     if nodes is None:
