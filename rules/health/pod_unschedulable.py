@@ -37,13 +37,14 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
+from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.values import age_text, enumerated
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
@@ -63,7 +64,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _placing, _rolling, _sharing
+from . import _host_ports, _own_webhook, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -194,9 +195,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         return _port_balanced(finding, resource, *served)
     if not held and (sibling := _sharing.held_by_sibling(app, fleet, resource, trouble)) is not None:
         return _volume_shared(finding, resource, sibling)
+    said = trouble.whole or trouble.text
+    if trouble.cause == "network" and (webhook := _own_webhook.own_webhook(app, resource, said)) is not None:
+        return _admits_itself(finding, resource, webhook)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
-    said = trouble.whole or trouble.text
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
 
 
@@ -223,6 +226,24 @@ def _volume_shared(finding: Finding, resource: Resource, found: _sharing.HeldCla
         confidence="proven" if found.named else "likely",
         related=(*finding.related, Related(finding.at.app, found.holder.id, role="cause")),
         fixes=tuple(_sharing.sharing_fixes(resource, found.claim)),
+    )
+
+
+def _admits_itself(finding: Finding, resource: Resource, webhook: _own_webhook.OwnWebhook) -> Finding:
+    """The finding where the pods serve the webhook that has to admit them."""
+    holder = webhook.holder.id
+    facts = {
+        "namespace": resource.namespace,
+        "holder": str(holder),
+        "command": Shell(kubectl_name(holder)),
+        "patch": webhook.edit,
+    }
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} cannot be created: webhook {excerpt(webhook.name, 80)} has to admit them, and they serve it themselves.",
+        confidence="likely",
+        related=(Related(finding.at.app, holder, webhook.pointer, role="cause"), *finding.related),
+        fixes=advice(__package__, "webhook-of-its-own", facts, holder),
     )
 
 
