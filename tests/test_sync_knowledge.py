@@ -84,7 +84,23 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "type": "object",
             "required": ["match", "name", "setting"],
             "additionalProperties": False,
-            "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+            "properties": {
+                **dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+                "words": {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[a-z_-]+$"}},
+            },
+        },
+    },
+    "health/ondelete.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["labels"],
+            "additionalProperties": False,
+            "properties": {
+                "labels": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}},
+                "by": {"type": "string"},
+                "needs": {"type": "string"},
+            },
         },
     },
     "shared/image_users.yaml": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
