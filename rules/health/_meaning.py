@@ -195,4 +195,5 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
         **NO_FACTS,
         "scaled": "",
+        "idle": "",
     }

@@ -97,7 +97,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         else:
             yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if condition := failed_condition(app, resource, options):
+        if (condition := failed_condition(app, resource, options)) and not _idle_target(app, resource):
             yield _unseen_failure_finding(app, fleet, resource, condition)
     for resource in app.of_kind("CronJob", "batch"):
         if resource.health.status in ("", "Healthy") and (run := _failed_run(app, resource)) is not None:
@@ -430,7 +430,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -452,7 +452,16 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         "ill": "yes" if waits else "",
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
         "scaled": _version_of_target(app, resource),
+        "idle": _idle_target(app, resource),
     }
+
+
+def _idle_target(app: App, resource: Resource) -> str:
+    """The workload that a VerticalPodAutoscaler measures, if its manifest gives it no pods."""
+    ref = mapping(resource.any, "spec", "targetRef")
+    group = text_at(ref, "apiVersion").rpartition("/")[0]
+    found = app.find(group, text_at(ref, "kind"), resource.namespace, text_at(ref, "name")) if ref else None
+    return str(found.id) if found is not None and dig(found.live, "spec", "replicas") == 0 else ""
 
 
 def _version_of_target(app: App, resource: Resource) -> str:
