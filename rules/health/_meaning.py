@@ -180,6 +180,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
         "customization": f"resource.customizations.health.{group}{resource.kind}",
         "program": resource.group.partition(".")[0] or "manager",
+        "credential": text_at(resource.any, "spec", "credential", "name"),
         "ended": "",
         "job": "",
         "job_command": "",
