@@ -200,12 +200,14 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
 
 
 def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure."""
+    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure, and others call Unknown."""
     made = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
     conditions = maps(resource.live, "status", "conditions")
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
+    if not young or "." not in resource.group:
+        return False
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
-    return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+    return resource.health.status == "Unknown" or (bool(faults) and all(c.get("status") == "Unknown" for c in faults))
 
 
 _PASSING = {
