@@ -14,6 +14,7 @@ from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
 from ..shared.messages import catalogue
+from ._composites import NO_COMPOSITE
 from ._grafanas import NO_FACTS
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
@@ -195,5 +196,6 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "kafka": "",
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
         **NO_FACTS,
+        **NO_COMPOSITE,
         "scaled": "",
     }

@@ -57,6 +57,7 @@ from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, 
 from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
 from . import _governing, _init_waits, _rolling
+from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
@@ -72,6 +73,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource in _unhealthy_objects(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
         yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
+        yield from composition_wants(app, fleet, resource)
     if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
@@ -406,7 +408,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; the composite resource of a claim."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -427,6 +429,7 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         "kafka": alone,
         "ill": "yes" if waits else "",
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
+        **composite_facts(app, fleet, resource),
         "scaled": _version_of_target(app, resource),
     }
 
