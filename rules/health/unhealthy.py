@@ -67,6 +67,7 @@ from ..shared.pods import (
     wanted_events,
 )
 from . import _governing, _init_waits, _rolling
+from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
@@ -84,6 +85,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield from wanted_events(app, resource, nodes)
         yield from (Want("live", node.id) for node in islice(filter(has_crashing_container, nodes), 1))
         yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
+        yield from composition_wants(app, fleet, resource)
     if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
@@ -212,12 +214,14 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
 
 
 def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure."""
+    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure, and others call Unknown."""
     made = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
     conditions = maps(resource.live, "status", "conditions")
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
+    if not young or "." not in resource.group:
+        return False
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
-    return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+    return resource.health.status == "Unknown" or (bool(faults) and all(c.get("status") == "Unknown" for c in faults))
 
 
 _PASSING = {
@@ -430,7 +434,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas; the composite resource of a claim."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -451,6 +455,7 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         "kafka": alone,
         "ill": "yes" if waits else "",
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
+        **composite_facts(app, fleet, resource),
         "scaled": _version_of_target(app, resource),
         "idle": _idle_target(app, resource),
     }
