@@ -471,11 +471,17 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     chart = f"chart {release.label}" if release and release.chart.strip("./") not in _FOLDERS else "the chart"
     parent = release.prefix.rstrip(".") if release else ""
     below = f", below {parent!r} of the values here" if release and parent and not release.assumed else ""
-    caveat = f"a chart that bundles it has its values below {parent!r}" if release and release.assumed else ""
+    caveat = (
+        f"a chart that bundles it has its values below {parent!r}"
+        if release and release.assumed and head.kind != "order"
+        else ""
+    )
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
-    written = head.kind == "name" or (head.kind == "checksum" and "secret" not in head.key)  # a Secret has a value
+    written = head.kind in ("name", "order") or (
+        head.kind == "checksum" and "secret" not in head.key
+    )  # a Secret has a value
     if written and where.endswith("/values.yaml"):
         where = f"{where.removesuffix('values.yaml')}templates"
     if head.kind == "stamp":
@@ -514,6 +520,12 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             "hook with the delete policy BeforeHookCreation and one name."
         )
         title = f"Remove the random or dated part from the name of {head.resource.kind} {head.resource.name}"
+    elif head.kind == "order":
+        text = (
+            f"Look in the templates of {chart} for `keys`, `values` or `shuffle` behind {head.resource.kind} {head.resource.name} {head.pointer}, and "
+            "sort what they give: {{ range keys .Values.config | sortAlpha }}. A range over the map itself is sorted."
+        )
+        title = f"Sort what {head.resource.kind} {head.resource.name} {head.pointer} is made of"
     else:
         text = (
             f"Look in the templates of {chart} for randAlphaNum, uuidv4, now, genCA or genSignedCert behind {head.resource.kind} "
