@@ -100,8 +100,8 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
 
 _AUTOMATIC_OFF = "auto-sync does not prune"
 _MANUAL = "no one synced with prune"
-_LEFT = "left by the last sync with prune"
-_BACK = "made again after a sync with prune"
+_LEFT = "left by a prune"
+_BACK = "made after a prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
 _SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
