@@ -227,7 +227,8 @@ def _value_command(release: Release, item: Item, key: str) -> str | None:
     """The command for one key's value, from the item that generates it; an existing Secret may have the keys of several items."""
     if _CERTIFICATE.search(key) or _COMPOSED.search(key):
         return None
-    return random_value_command(next((other for other in (item, *release.random()) if key in _item_keys(other)), item))
+    maker = next((other for other in (item, *release.random()) if key in _item_keys(other)), item)
+    return None if "printf" in maker.functions else random_value_command(maker)
 
 
 def _other_value_command(release: Release, key: str) -> str | None:
