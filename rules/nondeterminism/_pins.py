@@ -14,7 +14,7 @@ from typing import Any
 from argolint import App, Edit, Fix
 from argolint.model import Effect
 from argolint.values import dig, enumerated, parse_time, parse_version, sh
-from argolint.values.kubernetes import data_keys
+from argolint.values.kubernetes import data_keys, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared import charts
@@ -22,7 +22,7 @@ from ..shared.charts import Item, Pin, Release
 from ..shared.pods import has_crashing_container, unwell_below
 from ..shared.references import read_keys, reads_whole
 from ._ignoring import ignore_fix
-from ._items import hashed_items
+from ._items import hashed_items, item_at
 from ._sign import WORKLOADS, Sign, checksum_values, referenced_names
 from ._syncs import SLACK, last_written_at
 
@@ -170,6 +170,7 @@ def _existing_secret_fix(
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
     namespace = _secret_namespace(release, signs)
     lines = [line for new in secrets.values() for line in _origin_comments(namespace, new)]
+    lines += _authority_comments(app, release, chosen)
     block = release.values_block({k: _filled_value(release, v) for k, v in values.items()})
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
@@ -259,6 +260,8 @@ def _free_name(app: App, name: str) -> str:
 
 
 _CERTIFICATE = regex(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
+_TRUSTED = "/webhooks/0/clientConfig/caBundle"
+_AUTHORITY = regex(r"^<.*\bCA\b.*>$")
 _COMPOSED = regex(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
@@ -309,6 +312,16 @@ def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
     if new.exists and all(new.keys.values()):
         yield "# A new value instead (not for a database that holds data: it keeps its old password):"
         yield f"#   kubectl -n {sh(namespace)} create secret generic {sh(new.name)} {_literal_options(new)}"
+
+
+def _authority_comments(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]]) -> Iterator[str]:
+    """The command for the authority that the chart wants beside the copied certificate: a webhook configuration of the chart holds it."""
+    for item, pin in chosen:
+        hint = next((str(value) for value in pin.values.values() if _AUTHORITY.search(str(value))), "")
+        trusting = (r for r in app.resources if r.live is not None and item_at(r, _TRUSTED, [release])[1] is item)
+        if hint and (found := next(trusting, None)):
+            read = f"kubectl get {kubectl_name(found.id)} -o jsonpath='{{.webhooks[0].clientConfig.caBundle}}'"
+            yield f"# {hint} of the one in use: {read}{'' if 'base64' in hint else ' | base64 -d'}"
 
 
 def _keys_text(keys: Iterable[str]) -> str:
