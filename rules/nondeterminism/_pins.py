@@ -102,7 +102,7 @@ def _known_item_fixes(app: App, release: Release, found: Sequence[Item], signs: 
     yield from made if copied else reversed(made)
     for item in found:
         if all(item is not known for known, _ in (*existing, *fixed)) and not _is_covered(item, existing):
-            yield _newer_chart_fix(release, item, found)
+            yield _newer_chart_fix(app, release, item, found, signs)
 
 
 def _first_pin(item: Item, release: Release, *, existing: bool) -> Pin | None:
@@ -420,16 +420,22 @@ def _value_comments(
         hints = [str(v) for v in pin.values.values() if "<" in str(v)]
         command = random_value_command(item)
         if hints and (item.salted or command):
+            namespace = sh(_secret_namespace(release, signs))
             for secret in item.secrets:
                 name = _rendered_name(app, release, secret.name, signs)
                 for key in secret.keys:
-                    path = sh("{.data." + key.replace(".", "\\.") + "}")
-                    yield f"# In use: kubectl -n {sh(_secret_namespace(release, signs))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
+                    yield f"# In use: kubectl -n {namespace} get secret {sh(name)} -o jsonpath={_data_path(key)} | base64 -d"
+            for sign in (s for s in signs if s.item is item and s.resource.kind == "ConfigMap"):
+                yield f"# In use: kubectl -n {sh(sign.resource.namespace)} get configmap {sh(sign.resource.name)} -o jsonpath={_data_path(sign.key)}"
             salted = "# A salted hash differs at each render although the password is fixed: give the ready hash."
             yield salted if item.salted else f"# New ({item.what}): {command}"
 
 
-def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+def _data_path(key: str) -> str:
+    return sh("{.data." + key.replace(".", "\\.") + "}")
+
+
+def _newer_chart_fix(app: App, release: Release, item: Item, found: Sequence[Item], signs: Sequence[Sign]) -> Fix:
     """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions; else by one without the item."""
     fitting = [
         *item.pins,
@@ -439,13 +445,18 @@ def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted_text([release.values_key(k) for k in pin.values])
+        it, them, was = ("it is", "it", "was") if len(pin.values) == 1 else ("they are", "them", "were")
+        lines = (
+            f"# {pin.first_version} is the oldest version of chart {release.chart} in which {keys} {was} seen;",
+            f"# one before it may know {them} too: search its templates",
+            *_value_comments(app, release, [(item, pin)], signs),
+        )
         block = release.values_block({key: _filled_value(release, value) for key, value in pin.values.items()})
-        evidence = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Set {keys}; if it is unknown, {_upgrade_text(release, pin.first_version)}",
+            title=f"Set {keys}; if {it} unknown, {_upgrade_text(release, pin.first_version)}",
             target="helm-values",
             where=release.values_at,
-            edit=Edit("yaml", f"# {evidence};\n# older ones were not looked at: see `helm show values`\n{block}"),
+            edit=Edit("yaml", "\n".join([*lines, block])),
             caveat="Pods that read it may restart once.",
             effects=("restarts",),
         )
