@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
+from argolint.application.applied import settled
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
-from argolint.values import dig, enumerated, sh
+from argolint.values import dig, enumerated, parse_time, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
@@ -112,6 +113,8 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
 
 _AUTOMATIC_OFF = "auto-sync does not prune"
 _MANUAL = "no one synced with prune"
+_LEFT = "left by a prune"
+_BACK = "made after a prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
 _SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
@@ -123,14 +126,25 @@ def _is_extraneous(resource: Resource) -> bool:
 
 def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     """The reason why no sync prunes the object; empty if automated sync will."""
-    if ignored_extraneous(app, resource):
+    if ignored_extraneous(app, resource) or dig(resource.live, "metadata", "deletionTimestamp"):
         return ""
     option = prune_option(app, resource.live, fleet)
     if option:
         return _FORBIDDEN if option == "false" else _UNCONFIRMED
     if app.automated and not app.prune:
         return _AUTOMATIC_OFF
-    return "" if app.automated else _MANUAL
+    return "" if app.automated else _pruned_in_vain(app, resource) or _MANUAL
+
+
+def _pruned_in_vain(app: App, resource: Resource) -> str:
+    """What the last sync with prune, of this very revision, did not change; empty if there was none."""
+    operation = app.operation
+    if operation is None or not settled(app, resource) or operation.revisions != app.revisions:
+        return ""
+    if not dig(operation.raw, "operation", "sync", "prune"):
+        return ""
+    made, ended = parse_time(dig(resource.live, "metadata", "creationTimestamp")), operation.finished_at
+    return (_BACK if made >= ended else _LEFT) if made and ended else ""
 
 
 def _deploys_the_same(app: App, fleet: Fleet, old: ResourceId) -> str:
@@ -189,6 +203,10 @@ def _fixes(app: App, fleet: Fleet, kept: Mapping[ResourceId, str], data: list[Re
             caveat="what is meant to stay goes back into Git",
             safe=True,
         )
+    if in_vain := [id_ for id_ in names if kept[id_] in (_LEFT, _BACK)]:
+        yield from _without_sync(app, kept, in_vain)
+        if len(in_vain) == len(names):
+            return
     caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
@@ -208,6 +226,19 @@ def _fixes(app: App, fleet: Fleet, kept: Mapping[ResourceId, str], data: list[Re
             set_field(app.raw, "/spec/syncPolicy/automated/prune", True),
             "every object that leaves Git is then deleted at once",
         )
+
+
+def _without_sync(app: App, kept: Mapping[ResourceId, str], in_vain: list[ResourceId]) -> Iterator[Fix]:
+    """What to do with objects that a sync with prune does not take away."""
+    for id_ in in_vain:
+        if kept[id_] == _BACK:
+            command = (
+                f"kubectl get {kubectl_name(id_)} -o yaml --show-managed-fields | grep -E 'manager:|operation:|time:'"
+            )
+            yield live_command(str(id_), "See who makes it again, and stop that", command)
+        else:
+            command = f"kubectl delete {kubectl_name(id_)}"
+            yield live_command(str(id_), "Delete it by hand", command, "look for data first")
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check)
