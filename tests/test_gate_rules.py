@@ -16,7 +16,7 @@ from argolint.engine.servers import Source
 from argolint.gate.change import GatedChange
 from argolint.gate.deletes import deletion_sentences
 from argolint.gate.judge import judge
-from argolint.gate.verdict import Verdict
+from argolint.gate.verdict import Verdict, gate_report
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.sources.git import Git
@@ -1239,6 +1239,23 @@ def test_no_automated_sync_deletes_all_of_an_application(tmp_path: Path) -> None
     assert [[(f.rule, f.at.app.name) for f in verdict.new] for verdict in verdicts] == [[("sync-failed", "docs")], []]
     gone = "1 object of argocd/docs is deleted, by the next automated sync: 1 ConfigMap."
     assert [deletion_sentences(v.apps, v.fleets) for v in verdicts] == [(), (gone,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [("web-2456789bcd", []), ("cart-2456789bcd", ["1 ConfigMap"]), ("web-more", ["1 ConfigMap"])],
+    ids=("another hash", "another name", "no hash"),
+)
+def test_another_hash_of_a_generated_name_is_an_edit_and_no_deletion(
+    name: str, gone: list[str], tmp_path: Path
+) -> None:
+    one, other = (made("ConfigMap", each, data={"A": each[-1]}) for each in ("web-bcdfghkmt2", name))
+    verdict = run(Case({"web/generated.yaml": [other]}, base={"web/generated.yaml": [one]}), tmp_path)
+    sentences = deletion_sentences(verdict.apps, verdict.fleets)
+    assert [sentence.rpartition(": ")[2].rstrip(".") for sentence in sentences] == gone
+    (app,) = gate_report(verdict, GatedChange(REPO, "feature")).apps
+    assert sorted(change.what for change in app.changes) == (["added", "removed"] if gone else ["changed"])
+    assert gone or [field.pointer for field in app.changes[0].fields] == ["/data/A", "/metadata/name"]
 
 
 def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> None:
