@@ -450,7 +450,6 @@ def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: P
         "Application argocd/admin is deleted, as an object of argocd/apps, with its 3 objects.",
         "Application argocd/cart is deleted, as an object of argocd/apps, and its 2 objects stay in the cluster.",
         "3 objects of argocd/admin are deleted: 1 ClusterRole, 1 ConfigMap and 1 Deployment.",
-        "2 objects of argocd/apps are deleted, by the next automated sync: 2 Applications.",
     ]
     assert "It has no resources finalizer, so its objects stay, unmanaged." in gate.comment.replace("\\", "")
 

@@ -54,7 +54,10 @@ def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Findin
         synced_as = app.with_raw({**app.raw, "spec": touched.after.spec}) if touched.respecified else app
         gone = touched.delta.removed.keys() - successors(touched.delta).keys()
         forecast = deletion_by_prune([synced_as], fleet, frozenset(gone))
+    children = {f.at.resource for f in forecast.findings if f.cause == "child-application"} if forecast else set()
     for found in forecast.findings if forecast else ():
+        if found.cause == "objects-deleted" and {r.resource for r in found.related} <= children:
+            continue  # each has a sentence of its own
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
         if found.cause in _SAID and not of_set:  # _by_sets reports it
             yield found
