@@ -212,7 +212,7 @@ def gate(**fields: tuple[str | None, str | None]) -> document.Gate:
     return document.Gate("main", "feature", 2, 0, 5, (touched,), fails="it brings immutable-field")
 
 
-def test_a_comment_on_two_findings_is_short_and_has_the_changed_field_first() -> None:
+def test_a_comment_on_two_findings_is_short_and_has_the_sentence_and_the_changed_field_first() -> None:
     steps = "\n".join(
         f"{n}. Do the step number {n}, and look at what it says before the next one." for n in range(1, 9)
     )
@@ -240,7 +240,7 @@ def test_a_comment_on_two_findings_is_short_and_has_the_changed_field_first() ->
     assert "Findings already on `main` are not shown." in comment
     assert "```diff\n  spec:\n-   replicas: 3\n+   replicas: 5\n```" in comment
     first = comment.index("<summary>")
-    assert first < comment.index("```diff") < comment.index("it drifts") < comment.index("**Fix")
+    assert first < comment.index("it drifts</summary>") < comment.index("```diff") < comment.index("**Fix")
     assert "\n1. Do the step number 1, and look" in comment, "a list and no block"
     assert comment.count("<details open>") == 2
 
