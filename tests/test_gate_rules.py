@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -310,6 +310,7 @@ class Case:
     live: Mapping[str, Manifest] = field(default_factory=dict)
     more: Mapping[str, Manifest] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    projects: Sequence[Manifest] = ()
 
 
 def verdict_on(server: GitServer, clone: Git | None = None) -> Verdict:
@@ -333,7 +334,7 @@ def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
         *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
     )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
-    server = GitServer(folder, case.live, case.more, cluster, settings=case.settings)
+    server = GitServer(folder, case.live, case.more, cluster, settings=case.settings, projects=case.projects)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
     return verdict_on(server, Git(folder) if with_clone else None)
@@ -1239,6 +1240,17 @@ def test_no_automated_sync_deletes_all_of_an_application(tmp_path: Path) -> None
     assert [[(f.rule, f.at.app.name) for f in verdict.new] for verdict in verdicts] == [[("sync-failed", "docs")], []]
     gone = "1 object of argocd/docs is deleted, by the next automated sync: 1 ConfigMap."
     assert [deletion_sentences(v.apps, v.fleets) for v in verdicts] == [(), (gone,)]
+
+
+def test_an_application_of_another_project_is_told_of_that_one(tmp_path: Path) -> None:
+    permitted = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "team-*"}]}
+    open_ = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]}
+    projects = [{"metadata": {"name": n}, "spec": s} for n, s in (("default", open_), ("team", permitted))]
+    base = {"apps/cart.yaml": [cart_application()]}
+    verdict = run(Case({"apps/cart.yaml": [cart_application(project="team")]}, base=base, projects=projects), tmp_path)
+    (finding,) = (f for f in verdict.new if f.at.app.name == "cart")
+    assert (finding.rule, finding.cause) == ("invalid-spec", "destination")
+    assert finding.fixes[0].title == "Permit this destination in project team"
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,31 @@ def test_the_fix_of_a_refused_change_is_the_change() -> None:
     assert len(undo_first(kept).findings[0].fixes) == 1, "it is the change already"
 
 
+def test_the_fix_of_a_refused_spec_is_its_one_edit() -> None:
+    refused = finding(
+        fragment("a: 1"), rule="invalid-spec", family="sync", severity="error", pointer="/spec/destination"
+    )
+    refused = {**refused, "resource": None}
+    own = document.ReportedResource(
+        **{
+            **resource(),
+            "group": "argoproj.io",
+            "kind": "Application",
+            "namespace": app()["namespace"],
+            "name": app()["name"],
+        }
+    )
+    for edited, first in (({"/spec/project": ('"a"', '"b"')}, "Leave /spec/project as it is on the base"), ({}, "")):
+        two = {"/spec/source/path": ('"a"', '"b"'), "/spec/destination/namespace": ('"a"', '"b"')}
+        fields = tuple(document.GateField(pointer, *sides) for pointer, sides in (edited or two).items())
+        touched = document.GateApp(
+            document.ReportedApp(**app()), "changed", (document.GateChange(own, "changed", fields),)
+        )
+        made = msgspec.structs.replace(report(refused), gate=document.Gate("main", "feature", 1, 0, 0, (touched,)))
+        (changed,) = undo_first(made).findings
+        assert (changed.fixes[0].title == first) is bool(first)
+
+
 def test_steps_above_an_edit_are_a_list_in_a_comment() -> None:
     content = "# 1. Guard the object:\n#    $ kubectl annotate cm x a=b\n# 2. Commit:\n#    - the *manifest* below\nkind: ConfigMap\n"
     comment = formats.render(report(finding(fragment(content), severity="error")), "markdown", Style())

@@ -109,7 +109,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
         of_kind = message.startswith("resource ")
         what = f"objects of kind {resource.kind}" if of_kind else f"objects in namespace {resource.namespace}"
         yield Finding(
-            message=f"Project {app.ref.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
+            message=f"Project {app.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
             at=Location(app.ref, resource.id, "/kind" if of_kind else "/metadata/namespace"),
             cause="forbidden",
             confidence="likely",
@@ -117,7 +117,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             fixes=refusal_fixes(
                 app,
                 Failed(resource.id, message, RULE.id, "forbidden"),
-                project=fleet.projects.get(app.ref.project),
+                project=fleet.projects.get(app.project),
             ),
         )
 
@@ -192,7 +192,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=with_end_of_retries(
             app,
-            why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
+            why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project)),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=tuple(_origins(app, first)),
