@@ -228,17 +228,25 @@ class Chart(GitServer):
         return [self._tracked(app, manifest) for manifest in yaml.safe_load_all(text)]
 
 
-def test_of_changed_values_that_is_named_which_the_object_has_newly(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("tag: 1.0.2\nport: http-web\n", 2),
+        ("{tag: 1.0.2,\n port: http-web}\n", 2),
+        ("tag: 1.0.2\n'port': \"http-web\"\n", 2),
+    ],
+)
+def test_of_changed_values_that_is_named_which_the_object_has_newly(text: str, line: int, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
     commit(clone, {"web/values.yaml": "tag: 1.0.1\nport: http\n"})
     git(clone, "switch", "--quiet", "--create", "feature")
     server = Chart(clone)
-    commit(clone, {"web/values.yaml": "tag: 1.0.2\nport: http-web\n"})
+    commit(clone, {"web/values.yaml": text})
     gate = Gate(clone, server)
     gate("--checkout", str(clone))
-    assert gate.places == {("port-not-offered", "web/values.yaml", 2, True)}
+    assert gate.places == {("port-not-offered", "web/values.yaml", line, True)}
 
 
 def test_what_goes_with_its_file_has_no_line_where_nothing_names_a_field(clone: Path) -> None:

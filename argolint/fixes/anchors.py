@@ -38,6 +38,7 @@ from argolint.sources.yaml_text import Document, EditError, Span, span
 from argolint.values import below, get, index_of, join_pointer, leaves, shorten, split_pointer
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import ITEM_NAMES
+from argolint.values.patterns import regex
 
 Lines = Sequence[range]
 
@@ -201,9 +202,19 @@ def _chosen(
     if diff is None:
         return None
     outside = next((p for p in places if p.direct), None)
-    touching = None if outside is not None else _touching(finding, diff, news)
+    touching = _with_new_value(finding, diff, news) or (_touching(finding, diff, news) if outside is None else None)
     if touching is not None:
         return diff.head, *touching, True, True
+    if outside is None:
+        for spot, pointer in _of_application(finding.app, "/spec", site):  # such as the version of its chart
+            lines = _span(spot, pointer) if spot.checkout == diff.head else None
+            line = (
+                _line_within(diff.lines(spot.file), _Place(spot, lines.first, lines.last, False, False))
+                if lines
+                else None
+            )
+            if line is not None:
+                return diff.head, spot.file, line, True, True
     outside = outside or next((p for p in places if not p.whole), None)
     return (outside.spot.checkout, outside.spot.file, outside.first, False, not outside.whole) if outside else None
 
@@ -213,10 +224,27 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
     return next((max(r.start, place.first) for r in lines if r.start <= place.last and place.first < r.stop), None)
 
 
-def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
-    """A changed line of a file that the application reads: one that holds what is new in the finding's objects, else the first one.
+def _with_new_value(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
+    """The changed line of a file that the application reads which holds what is new in the finding's objects."""
+    values = _new_values(finding, news)
+    files = _read_files(finding, diff) if values else ()
+    for value in values:
+        for candidate in files[:_SEARCHED]:
+            if line := _line_of(value, candidate, diff):
+                return candidate, line
+    return None
 
-    Of files, one that the finding names or that has the object's name is preferred. None for an object that goes with its file.
+
+def _read_files(finding: ReportedFinding, diff: Diff) -> Sequence[str]:
+    """The changed files that the applications of the finding read."""
+    apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
+    return [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
+
+
+def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
+    """The first changed line of a file that the application reads; a file with the object's name is preferred.
+
+    None for an object that goes with its file.
     """
     own = news.get((finding.app, finding.resource)) if finding.resource is not None else None
     if (
@@ -225,14 +253,9 @@ def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, in
         and any(diff.deletes(f) for f in diff.touching.get(place_of(finding.app), ()))
     ):
         return None
-    apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
-    files = [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
+    files = _read_files(finding, diff)
     if not files:
         return None
-    for value in _new_values(finding, news):
-        for candidate in files[:_SEARCHED]:
-            if line := _line_of(value, candidate, diff):
-                return candidate, line
     words = " ".join((finding.message, *finding.evidence))
     name = finding.resource.name if finding.resource else ""
     file = next((f for f in files if f in words), None) or next(
@@ -282,8 +305,11 @@ def _line_of(value: str, file: str, diff: Diff) -> int | None:
         return None
     changed = [n for r in diff.lines(file) for n in range(r.start, min(r.stop, len(lines) + 1))]
     written = {n: lines[n - 1].strip().removeprefix("- ").rpartition(": ")[2].strip("\"'") for n in changed}
-    whole = next((n for n, text in written.items() if text == value), None)
+    whole = next((n for n, text in written.items() if value in (text, *_WORDS.split(text))), None)
     return whole or next((n for n, text in written.items() if len(text) > _SHORT and value.endswith(text)), None)
+
+
+_WORDS = regex(r"[\s{}\[\],\"']+")
 
 
 _SHORT = 3
