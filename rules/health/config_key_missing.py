@@ -1,7 +1,8 @@
 """A key that a pod reads and its ConfigMap or Secret lacks
 
 What it finds: a variable or a file of a pod that comes from a key which the ConfigMap or Secret of the same application does not have in Git. In
-the gate also the change that takes the key out, or asks for another one. A key that a sync takes out, while a workload of another application reads it, is found too.
+the gate also the change that takes the key out, or asks for another one. A key that a sync takes out, while a
+workload of another application, or a store or another custom resource, reads it, is found too.
 
 Why it hurts: no new pod of the workload starts (CreateContainerConfigError, or a volume that cannot be mounted). Running pods go on, so the fault
 shows at the next rollout or when a node goes. In place of a file that is mounted alone (`subPath`), the container gets an empty directory.
@@ -19,15 +20,16 @@ Sources: core/v1 EnvVarSource and KeyToPath; kubelet, pkg/kubelet/kubelet_pods.g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
-from argolint import MISSING, App, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Want
+from argolint import MISSING, App, AppRef, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch, manifest_text
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
-from argolint.values.kubernetes import DATA_FIELDS, data_keys
+from argolint.values.kubernetes import DATA_FIELDS, data_keys, is_custom
 
 from ..shared.labels import labels_at
-from ..shared.references import ReadKey, mounted_keys, near_key, read_keys
+from ..shared.peers import peer_wants, peers
+from ..shared.references import ReadKey, mounted_keys, named_keys, near_key, read_keys
 from ..shared.triage import worth_reading
 from ._callers import caller_wants, workloads_of_others
 
@@ -37,6 +39,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     losing = {holder.namespace for holder in _holders(app) if _lost_keys(holder)}
     if losing:
         yield from caller_wants(app, fleet, losing, within=True)
+        yield from peer_wants(app, fleet, _STORES, lambda key: key.namespace in ("", *losing), most=20)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -72,23 +75,45 @@ def _lost_keys(holder: Resource) -> frozenset[str]:
     return frozenset(key for key in keys if _is_lacking(holder, key))
 
 
-def _lost_key_findings(app: App, fleet: Fleet, holder: Resource, lost: frozenset[str]) -> Iterator[Finding]:
-    readers = [
-        (owner, workload, read)
-        for owner, workload in workloads_of_others(app, fleet)
-        if workload.namespace == holder.namespace
-        for read in read_keys(workload.any)
-        if (read.kind, read.name) == (holder.kind, holder.name) and read.key in lost
-    ]
+_Reader = tuple[AppRef, Resource, ReadKey]
+
+
+def _readers(app: App, fleet: Fleet, holder: Resource, lost: Set[str]) -> Iterator[_Reader]:
+    """What reads a lost key: pods of other applications, and custom resources of all; those of this one have findings of their own."""
+    for owner, workload in workloads_of_others(app, fleet):
+        for read in read_keys(workload.any) if workload.namespace == holder.namespace else ():
+            if (read.kind, read.name) == (holder.kind, holder.name) and read.key in lost:
+                yield owner, workload, read
+    custom = [(app.ref, r) for r in app.resources if is_custom(r.group) and r.desired and not r.requires_pruning]
+    for owner, resource in (*custom, *peers(app, fleet, *(kind for _, kind in _STORES))):
+        for read, namespace in named_keys(resource.any) if resource.mentions('"key"') else ():
+            there = (namespace or resource.namespace) == holder.namespace
+            if there and (read.kind, read.name) == (holder.kind, holder.name) and read.key in lost:
+                yield owner, resource, read
+
+
+_STORES = (
+    ("external-secrets.io", "SecretStore"),
+    ("external-secrets.io", "ClusterSecretStore"),
+    ("cert-manager.io", "Issuer"),
+    ("cert-manager.io", "ClusterIssuer"),
+)
+"""Kinds of other applications that read keys with their credentials."""
+
+
+def _lost_key_findings(app: App, fleet: Fleet, holder: Resource, lost: Set[str]) -> Iterator[Finding]:
+    readers = list(_readers(app, fleet, holder, lost))
     if not readers:
         return
     keys = sorted({read.key for _, _, read in readers})
-    named = list(dict.fromkeys(f'{workload.id} of "{owner.name}"' for owner, workload, _ in readers))
+    named = list(dict.fromkeys(str(r.id) if o == app.ref else f'{r.id} of "{o.name}"' for o, r, _ in readers))
     verb, it = ("reads", "it") if len(named) == 1 else ("read", "them")
     loses = f"keys {_quoted(keys)}" if keys[1:] else f"key {_quoted(keys)}"
     places = "".join(f"{w.id} reads {r.key} at {r.pointer}\n" for _, w, r in readers[:20])
+    is_pod = any(not is_custom(r.group) for _, r, _ in readers)
+    then = f"no new pod of {it} starts" if is_pod else f"{'it finds' if it == 'it' else 'they find'} nothing there"
     yield Finding(
-        message=f"{holder.id} loses {loses}, which {enumerated(named, limit=2)} {verb}: no new pod of {it} starts.",
+        message=f"{holder.id} loses {loses}, which {enumerated(named, limit=2)} {verb}: {then}.",
         at=Location(app.ref, holder.id, "/data"),
         confidence="likely",
         related=tuple(Related(o, w.id, r.pointer, "dependent") for o, w, r in readers[:20]),
