@@ -111,7 +111,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
         of_kind = message.startswith("resource ")
         what = f"objects of kind {resource.kind}" if of_kind else f"objects in namespace {resource.namespace}"
         yield Finding(
-            message=f"Project {app.ref.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
+            message=f"Project {app.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
             at=Location(app.ref, resource.id, "/kind" if of_kind else "/metadata/namespace"),
             cause="forbidden",
             confidence="likely",
@@ -119,7 +119,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             fixes=refusal_fixes(
                 app,
                 Failed(resource.id, message, RULE.id, "forbidden"),
-                project=fleet.projects.get(app.ref.project),
+                project=fleet.projects.get(app.project),
             ),
         )
 
@@ -195,7 +195,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         fixes=(
             *with_end_of_retries(
                 app,
-                why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
+                why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project)),
             ),
             *_no_retry_fixes(app, first),
         ),
