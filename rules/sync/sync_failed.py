@@ -179,7 +179,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     who = str(first.id) if first.id else f"application {app.ref}"
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f"{first.hook} hook " if first.hook else ""
-    subject = f"The last sync failed at {hook}{who}{more}"
+    subject = (
+        f"The last sync could not delete {who}{more}" if first.deletes else f"The last sync failed at {hook}{who}{more}"
+    )
     waits = retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
@@ -272,7 +274,9 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
-        fixes=refusal_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
+        fixes=refusal_fixes(
+            app, Failed(None, condition.message, rule, cause, deletes=condition.type == "DeletionError"), empties=wipes
+        ),
         explains=(condition.symptom, *(Symptom("extra", r.key) for r in app.extra if wipes)),
     )
 
