@@ -90,6 +90,7 @@ class GitServer(FixtureTransport):
         cluster: Mapping[str, Any] | None = None,
         url: str = "",
         sets: Sequence[Mapping[str, Any]] = (),
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -114,8 +115,15 @@ class GitServer(FixtureTransport):
                     "spec": {**spec, **extra.get("spec", {})},
                 }
             )
-        clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
-        server = {"clusters": clusters, "applicationsets": list(sets), **({"settings": {"url": url}} if url else {})}
+        clusters = [
+            {"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}},
+            {"server": "https://10.0.0.2:6443", "name": "second"},
+        ]
+        server = {
+            "clusters": clusters,
+            "applicationsets": list(sets),
+            "settings": {**(settings or {}), **({"url": url} if url else {})},
+        }
         super().__init__({"apps": apps, "server": server})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:

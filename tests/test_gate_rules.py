@@ -309,6 +309,7 @@ class Case:
     base: Mapping[str, list[Manifest]] = field(default_factory=dict)
     live: Mapping[str, Manifest] = field(default_factory=dict)
     more: Mapping[str, Manifest] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def verdict_on(server: GitServer, clone: Git | None = None) -> Verdict:
@@ -332,7 +333,7 @@ def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
         *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
     )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
-    server = GitServer(folder, case.live, case.more, cluster)
+    server = GitServer(folder, case.live, case.more, cluster, settings=case.settings)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
     return verdict_on(server, Git(folder) if with_clone else None)
@@ -1279,9 +1280,39 @@ def test_another_source_of_a_child_is_rendered_or_named(
     base = {"apps/cart.yaml": [cart_application()]}
     verdict = run(Case({"apps/cart.yaml": [edited], "cart/config.yaml": None}, base=base), tmp_path)
     mine = [(f.rule, f.at.pointer) for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"]
-    old = ("pruned-while-referenced", "")  # where the render is not known, the old source loses the file
-    assert [one for one in mine if not (noted and one == old)] == told
+    assert mine == told
     assert any("what it will render is not known" in line for line in verdict.unlisted) is noted
+
+
+OTHER = "https://10.0.0.2:6443"
+
+
+@pytest.mark.parametrize(
+    ("edited", "head", "told", "changes"),
+    [
+        (
+            of_cart(path="more/cart"),
+            {"more/cart/c.yaml": [config("cart")], "more/cart/d.yaml": [deployment("cart")]},
+            [],
+            0,
+        ),
+        (of_cart(path="more/cart"), {"more/cart/d.yaml": [deployment("cart")]}, ["pruned-while-referenced"], 1),
+        (cart_application(destination={"server": IN_CLUSTER, "namespace": "store"}), {}, [], 4),
+        (cart_application(destination={"server": OTHER, "namespace": "shop"}), {}, ["prune-disabled-drift"], 2),
+        (cart_application(destination={"server": "https://10.0.0.9", "namespace": "shop"}), {}, ["cluster-unknown"], 0),
+    ],
+    ids=("a moved folder", "a moved folder without a file", "another namespace", "another cluster", "no cluster"),
+)
+def test_an_edited_source_or_destination_is_judged_where_the_clone_shows_the_manifests(
+    edited: Manifest, head: Mapping[str, list[Manifest]], told: list[str], changes: int, tmp_path: Path
+) -> None:
+    moves = dict.fromkeys(("cart/config.yaml", "cart/deployment.yaml")) if head else {}
+    case = Case({"apps/cart.yaml": [edited], **head, **moves}, base={"apps/cart.yaml": [cart_application()]})
+    verdict = run(case, tmp_path, with_clone=True)
+    assert [f.rule for f in verdict.new if f.at.app.name == "cart" and f.severity != "info"] == told
+    (cart,) = (j for j in verdict.apps if j.ref.name == "cart")
+    assert len(cart.delta.added) + len(cart.delta.removed) + len(cart.delta.changed) == changes
+    assert bool(cart.unjudged) is (told == ["cluster-unknown"])
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["edited", "new"])
@@ -1321,6 +1352,31 @@ def test_a_new_application_of_plain_manifests_is_judged_from_the_clone(
     assert mine == ["target-missing"] * judged
     notes = [line for line in verdict.unlisted if "argocd/fresh" in line]
     assert notes == ["argocd/fresh: it is new: what it renders is not known before the merge"] * (not judged)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "settings", "told"),
+    [
+        ("shop", {}, True),
+        ("argocd", {}, False),
+        ("shop", {"appsInAnyNamespaceEnabled": True}, False),
+    ],
+    ids=("elsewhere", "of Argo CD", "any namespace"),
+)
+def test_a_child_in_a_namespace_that_argo_cd_does_not_serve_deploys_nothing(
+    namespace: str, settings: Mapping[str, Any], told: bool, tmp_path: Path
+) -> None:
+    """It is judged as an object alone: nothing takes over what goes with the child of that name in another namespace."""
+    child = cart_application()
+    moved = {**child, "metadata": {**child["metadata"], "namespace": namespace}}
+    case = Case({"apps/cart.yaml": [moved]}, base={"apps/cart.yaml": [child, config("apps")]}, settings=settings)
+    verdict = run(case, tmp_path)
+    assert [(f.rule, f.at.app.name, f.at.pointer) for f in verdict.new if f.rule == "child-app-unserved"] == (
+        [("child-app-unserved", "apps", "/metadata/namespace")] * told
+    )
+    assert any(j.ref.namespace == "shop" for j in verdict.apps) is (namespace == "shop" and not told)
+    asked = [line for line in verdict.unchecked if "serves namespace shop" in line]
+    assert len(asked) == (namespace == "shop" and not told)
 
 
 def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:

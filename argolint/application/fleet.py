@@ -192,6 +192,12 @@ class Fleet:
         """The namespace of Argo CD itself."""
         return control_plane_of(self.settings, (app.brief for app in self.apps))
 
+    def serves(self, namespace: str) -> bool | None:
+        """Whether this Argo CD looks for Applications in the namespace; None if it may: the settings do not list the namespaces."""
+        if namespace == self.control_plane or any(app.ref.namespace == namespace for app in self.apps):
+            return True
+        return None if not self.settings or self.settings.get("appsInAnyNamespaceEnabled") else False
+
     @property
     def tracking_method(self) -> str:
         """label, annotation or annotation+label; an empty answer means label before 3.0, annotation later."""

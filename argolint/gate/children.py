@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from argolint.application.app import App, app_from_list, sources_of
 from argolint.application.fleet import Fleet
+from argolint.application.permissions import refusals
 from argolint.edits.pruning import cascades, outlives
 from argolint.engine.load import controller, read_application
 from argolint.engine.plan import Plan
@@ -15,15 +17,16 @@ from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
 from argolint.gate.generated import GeneratedChange, Tree, Trees, generated_change
 from argolint.gate.head import failed_app, head_app, respecified
-from argolint.gate.made_here import made_here
+from argolint.gate.made_here import Made, is_moved_whole, made_here
 from argolint.gate.refused import refused_app
 from argolint.gate.renders import render_elsewhere
 from argolint.gate.touched import Touched, touched_application
 from argolint.gate.written import Edits, merged, ref_of, without_blanks
 from argolint.model import Object, Want
+from argolint.reports.document import UNKNOWN
 from argolint.server.transport import Transport
 from argolint.sources.rendered import Rendered, rendered, tracked
-from argolint.values import dig, mapping, text_at
+from argolint.values import dig, items, mapping, text_at
 
 
 def with_children(
@@ -59,7 +62,7 @@ def with_children(
         for manifest in filter(is_application, made.added.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 edited[ref] = (None, manifest)
-            else:
+            elif fleet.serves(ref_of(manifest, fleet)[0]) is not False:  # else no controller looks at it
                 new.append(manifest)
         for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(ref_of(manifest, fleet)):
@@ -71,7 +74,8 @@ def with_children(
         prepared = None if change.by_files else change.given(ref)
         renders = not change.by_files and number < _MOST_RENDERED
         lacks = _lacking_path(after, tree) if prepared is None else ""
-        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks)
+        show = partial(made_here, fleet=fleet, change=change, tree=tree)
+        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks, show, read)
         by_ref[ref] = _edited_child(by_ref.get(ref), edit, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming, tree)
@@ -98,7 +102,7 @@ _MOST_RENDERED = 50
 class _Edit:
     """An Application that the change edits: as it is listed, its manifest before and after, and head's manifests, if they are given.
 
-    `renders`: whether the server may be asked for head's. `lacks`: see `_lacking_path`.
+    `renders`: whether the server may be asked for head's. `lacks`: see `_lacking_path`. `made_here`: what the clone shows of the edited one.
     """
 
     listed: App
@@ -107,6 +111,8 @@ class _Edit:
     prepared: Sequence[Object] | None
     renders: bool
     lacks: str
+    made_here: Callable[[App], Made | str | None]
+    trees: Trees | None
 
 
 def _edited_child(
@@ -126,19 +132,64 @@ def _edited_child(
         spec = merged(listed.spec, mapping(before, "spec"), spec)
         metadata = merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
     unjudged = ""
-    if any(without_blanks(spec.get(n)) != without_blanks(listed.spec.get(n)) for n in _RENDERED_FROM):
-        revisions = _other_revisions(listed.spec, spec) if edit.renders else {}
-        made = render_elsewhere(t, listed, revisions, edit.prepared, fleet) if revisions or edit.prepared else None
-        if made is not None:
-            found = touched_application(t, made, fleet, plan)
-        elif edit.lacks and found.after is not None:
+    if _differs(listed.spec, spec, *_SOURCES, "destination"):
+        moved = replace(listed.with_raw({**listed.raw, "spec": spec}), cluster=fleet.cluster_of(spec))
+        if edit.lacks:
             found = replace(found, what="failed", after=failed_app(found.after, edit.lacks))
+        elif made := None if any(refusals(spec, fleet, coming)) else _moved_child(found, moved, edit, t, fleet, plan):
+            found = made
         else:
-            unjudged = "Its source or destination changes: what it will render is not known before the merge."
+            unjudged = f"Its source or destination changes: what it will render {UNKNOWN}"
+            if found.before is not None and _differs(listed.spec, spec, *_SOURCES):
+                found = Touched("changed", found.before, found.before)  # without what the old source will render
     notes = (*found.notes, unjudged) if unjudged else found.notes
     assert found.after is not None
     ahead = refused_app(respecified(found.after, spec, metadata, fleet), listed.spec, fleet, coming)
     return replace(found, after=ahead, notes=notes, unjudged=unjudged, respecified=True)
+
+
+def _moved_child(found: Touched, moved: App, edit: _Edit, t: Transport, fleet: Fleet, plan: Plan) -> Touched | None:
+    """The application with another source or destination, `moved`; None if what it will render is not known."""
+    listed, manifests = edit.listed, edit.prepared
+    revisions: Mapping[int, str] = {}
+    if manifests is None:
+        revisions = _other_revisions(listed.spec, moved.spec)
+        is_same = _renders_the_same(listed, moved, edit.trees)
+        made = edit.made_here(moved) if edit.renders and not (revisions or is_same) else None
+        if isinstance(made, str):
+            return replace(found, what="failed", after=failed_app(found.after or listed, made))
+        if not edit.renders or not (made or revisions or is_same):
+            return None
+        manifests = made.manifests if made else None
+    renders = render_elsewhere(t, moved, listed, revisions, manifests, fleet)
+    if renders is None:
+        return None
+    if moved.cluster == listed.cluster:
+        return touched_application(t, renders, fleet, plan)
+    if renders.head is None:
+        return None
+    coming = delta(Rendered({}), renders.head)
+    return replace(found, after=head_app(_unsynced(moved.raw, fleet), coming, renders.head, fleet), delta=coming)
+
+
+def _renders_the_same(listed: App, moved: App, read: Trees | None) -> bool:
+    """Whether today's render is that of the edited Application, too.
+
+    The destination is no input of plain manifests and of Kustomize, and the folder's own name of no tool.
+    """
+    of_tools = {*items(listed.status, "sourceTypes"), text_at(listed.status, "sourceType")} - {""}
+    if not of_tools or not of_tools <= {"Directory", "Kustomize", "Helm"}:
+        return False
+    if "Helm" in of_tools and _differs(listed.spec, moved.spec, "destination"):
+        return False
+    if not _differs(listed.spec, moved.spec, *_SOURCES):
+        return True
+    before, after = mapping(listed.spec, "source"), mapping(moved.spec, "source")
+    return read is not None and bool(before and after) and is_moved_whole(before, after, read)
+
+
+def _differs(one: Object, other: Object, *names: str) -> bool:
+    return any(without_blanks(one.get(name)) != without_blanks(other.get(name)) for name in names)
 
 
 def _lacking_path(manifest: Object, tree: Tree | None) -> str:
@@ -174,25 +225,14 @@ def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:
     }
 
 
-_RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
+_SOURCES = ("source", "sources", "sourceHydrator")
 
 
 def _new_child(
     manifest: Object, fleet: Fleet, change: GatedChange, coming: frozenset[str], tree: Tree | None
 ) -> Touched:
     """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it, or the clone shows it."""
-    raw = {
-        **manifest,
-        "spec": mapping(manifest, "spec"),
-        "status": {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}},
-    }
-    app = app_from_list(
-        raw,
-        server=fleet.server,
-        cluster=fleet.cluster_of(mapping(manifest, "spec")),
-        control_plane=fleet.control_plane,
-        observed_at=fleet.apps[0].observed_at,
-    )
+    app = _unsynced({**manifest, "spec": mapping(manifest, "spec")}, fleet)
     manifests = change.given(app.ref)
     app = refused_app(app, None, fleet, coming)
     if manifests is None and (lacks := _lacking_path(manifest, tree)):
@@ -205,7 +245,7 @@ def _new_child(
         manifests = found.manifests
         app = app.with_raw({**app.raw, "status": {**app.status, "sourceType": found.tool}})
     if manifests is None:
-        remark = "It is new: what it renders is not known before the merge."
+        remark = f"It is new: what it renders {UNKNOWN}"
         return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
     made = delta(Rendered({}), head)
@@ -213,6 +253,17 @@ def _new_child(
     again = found and found.again and tuple(tracked(m, app, fleet) for m in found.again)
     evidence = {**after.evidence, Want("render"): (head.manifests, again) if again else None}
     return Touched("added", None, replace(after, evidence=evidence), made, respecified=True)
+
+
+def _unsynced(raw: Object, fleet: Fleet) -> App:
+    """The Application before its first sync to its destination: it has no object there."""
+    return app_from_list(
+        {**raw, "status": {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}}},
+        server=fleet.server,
+        cluster=fleet.cluster_of(mapping(raw, "spec")),
+        control_plane=fleet.control_plane,
+        observed_at=fleet.apps[0].observed_at,
+    )
 
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:

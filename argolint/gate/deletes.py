@@ -49,8 +49,9 @@ def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Findin
     forecast: DeletionForecast | None = None
     if touched.what == "removed":
         forecast = deletion_of_apps([app], fleet) if cascades(app) else None
-    elif touched.delta.removed and not (touched.after is not None and refuses_to_empty(touched.after)):
-        forecast = deletion_by_prune([app], fleet, frozenset(touched.delta.removed))
+    elif touched.delta.removed and touched.after is not None and not refuses_to_empty(touched.after):
+        synced_as = app.with_raw({**app.raw, "spec": touched.after.spec}) if touched.respecified else app
+        forecast = deletion_by_prune([synced_as], fleet, frozenset(touched.delta.removed))
     for found in forecast.findings if forecast else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
         if found.cause in _SAID and not of_set:  # _by_sets reports it

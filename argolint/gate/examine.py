@@ -14,6 +14,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.load import needs_states, read_application, with_evidence
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.gate.delta import Delta, overlap
+from argolint.gate.left_behind import LEFT_RULE, left_behind
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.sides import GatedServer, named_line
 from argolint.gate.touched import Touched
@@ -94,6 +95,8 @@ def _result_after(judged: Touched, app: App | None, gated: GatedServer, plan: Pl
     result = inspect(app, gated.fleet_after, plan.rules)
     if judged.after is not None and judged.respecified and any(c.rule.id == REFUSED_RULE for c in plan.rules):
         result = replace(result, findings=(*result.findings, *unknown_repositories(judged.after, gated.fleet)))
+    if judged.respecified and any(c.rule.id == LEFT_RULE for c in plan.rules):
+        result = replace(result, findings=(*result.findings, *left_behind(judged, gated.fleet)))
     return result
 
 

@@ -13,7 +13,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.errors import ExportError, HelmError, NotHereError, UsageError
 from argolint.gate.change import GatedChange
-from argolint.gate.generated import Tree
+from argolint.gate.generated import Tree, Trees
 from argolint.gate.reads import KUSTOMIZATIONS
 from argolint.model import Object
 from argolint.sources.git import SUBMODULE
@@ -87,6 +87,52 @@ def _plain_folder(source: Object, fleet: Fleet, tree: Tree) -> Manifests | None:
     if place not in known:
         known[place] = _objects(tree, *place) if len(known) < _MOST_FOLDERS else None
     return known[place]
+
+
+def is_moved_whole(before: Object, after: Object, read: Trees) -> bool:
+    """Whether a source only follows a folder which the change moves, with every file that its files may name by a relative path."""
+    helm = mapping(before, "helm")
+    if {**before, "path": ""} != {**after, "path": ""} or before.keys() & {"plugin", "ref", "chart"}:
+        return False
+    if not read.after.reads(text_at(before, "repoURL"), text_at(before, "targetRevision")):
+        return False
+    if helm.get("fileParameters") or not all(_IN_FOLDER.fullmatch(str(file)) for file in items(helm, "valueFiles")):
+        return False
+    old, new = (posixpath.normpath(text_at(s, "path").strip("/") or ".") for s in (before, after))
+    while old and new and "." not in (old[0], new[0]):
+        if _is_same_folder(read, old, new):
+            return True
+        (old, name), (new, other) = posixpath.split(old), posixpath.split(new)
+        if name != other:
+            return False
+    return False
+
+
+_IN_FOLDER = regex(r"(?!.{0,1000}(?:\.\.|://))[^/$].{0,1000}")
+"""A values file at or below the chart."""
+
+
+def _is_same_folder(read: Trees, old: str, new: str) -> bool:
+    """Whether each file has the same content in both, and none names a file outside of them."""
+    sides = [
+        {path.removeprefix(f"{folder}/"): (e.mode, e.id) for path in tree.below(folder) for e in (tree.entries[path],)}
+        for tree, folder in ((read.before, old), (read.after, new))
+    ]
+    if not sides[0] or sides[0] != sides[1] or any(not mode.startswith("100") for mode, _ in sides[0].values()):
+        return False
+    files = sorted(sides[0])
+    if (
+        len(files) > _MOST_FILES
+        or sum(read.after.git.sizes(id_ for _, id_ in sides[0].values()).values()) > _MOST_BYTES
+    ):
+        return False
+    texts = read.after.texts([f"{new}/{file}" for file in files])
+    return all(
+        text is not None and "../" * (file.count("/") + 1) not in text for file, text in zip(files, texts, strict=True)
+    )
+
+
+_MOST_FILES = 1000
 
 
 def _objects(tree: Tree, folder: str, deep: bool) -> Manifests | None:

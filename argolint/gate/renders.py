@@ -93,15 +93,16 @@ def render(t: Transport, candidate: Candidate, change: GatedChange, base: str, f
 
 
 def render_elsewhere(
-    t: Transport, app: App, revisions: Mapping[int, str], prepared: Sequence[Object] | None, fleet: Fleet
+    t: Transport, ahead: App, app: App, revisions: Mapping[int, str], prepared: Sequence[Object] | None, fleet: Fleet
 ) -> Renders | None:
-    """Both renders of an application whose sources will follow other revisions, by their numbers from 1; None if head's is not known.
+    """Both renders of an application that becomes `ahead`; None if head's is not known.
 
-    `prepared`: head's manifests, if they are given.
+    `revisions`: what its sources will follow, by their numbers from 1; none: what they follow today. `prepared`: head's manifests, if they
+    are known otherwise.
     """
     found = Renders(Candidate(app, tuple(revisions)))
     base = _attempt(t, found.candidate, "")
-    head = prepared if prepared is not None else _at_revisions(t, app, revisions)
+    head = prepared if prepared is not None else _at_revisions(t, app, revisions) if revisions else base
     if isinstance(base, Failure) or isinstance(head, Failure):
         return None
     if isinstance(base, str):
@@ -110,8 +111,7 @@ def render_elsewhere(
         found = replace(found, base=rendered(base, app, fleet))
     if isinstance(head, str):
         return replace(found, head_error=head)
-    given = [tracked(m, app, fleet) for m in head] if prepared is not None else head
-    return replace(found, head=rendered(given, app, fleet))
+    return replace(found, head=rendered([tracked(m, ahead, fleet) for m in head], ahead, fleet))
 
 
 def _at_revisions(t: Transport, app: App, revisions: Mapping[int, str]) -> tuple[Object, ...] | str | Failure:

@@ -18,13 +18,14 @@ from argolint.errors import UsageError
 from argolint.gate.candidates import Candidate, ReadFiles, candidate_files, candidates, usual_base
 from argolint.gate.change import GatedChange, Written
 from argolint.gate.children import with_children
+from argolint.gate.declared import is_application
 from argolint.gate.generated import Trees, trees, unseen_set_notes
 from argolint.gate.own_settings import own_settings
 from argolint.gate.projects import with_projects
 from argolint.gate.reads import whole_checkout_files
 from argolint.gate.renders import Renders, render
 from argolint.gate.touched import Touched, compared_applications
-from argolint.gate.written import NEW, application_edits
+from argolint.gate.written import NEW, application_edits, ref_of
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -112,7 +113,11 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
             *named_line((j.ref for j in every if j.regenerated_only), _REGENERATED_ONLY),
             *_unjudged_notes(judged),
             *_unchecked_notes(judged),
-            *(note for note in edits.notes if note not in {f"{j.ref}: {NEW}" for j in judged}),
+            *(
+                note
+                for note in edits.notes
+                if note not in {f"{name}: {NEW}" for name in _known_applications(judged, fleet)}
+            ),
             *sets.notes,
         ),
         files=reading.files,
@@ -170,6 +175,13 @@ def _unjudged_notes(judged: Sequence[Touched]) -> Iterator[str]:
     for reason in sorted({j.unjudged for j in judged if j.unjudged}):
         text = reason[0].lower() + reason[1:].removesuffix(".")
         yield from named_line((j.ref for j in judged if j.unjudged == reason), text)
+
+
+def _known_applications(judged: Sequence[Touched], fleet: Fleet) -> Iterator[str]:
+    """The names of the applications that are judged, and of the Applications that are judged as objects alone."""
+    for j in judged:
+        yield str(j.ref)
+        yield from ("/".join(ref_of(m, fleet)) for m in j.delta.added.values() if is_application(m))
 
 
 def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:

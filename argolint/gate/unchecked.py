@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.application.app import App
-from argolint.application.fleet import Fleet
+from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.application.resource import Resource
 from argolint.errors import ArgolintError, AuthError
+from argolint.gate.declared import is_application
 from argolint.gate.touched import Touched
 from argolint.model import Finding, Json, Object, ResourceKey
 from argolint.redaction import excerpt
@@ -52,6 +53,7 @@ def unchecked(
             plain,
             (
                 *_namespace_lines(brought, fleet, ahead),
+                *_serving_lines(brought, fleet),
                 *_name_lines(brought, ahead, said),
                 *_node_lines(brought),
                 *_rule_lines(brought),
@@ -86,6 +88,16 @@ def _namespace_lines(brought: Sequence[_Brought], fleet: Fleet, ahead: Fleet) ->
         yield f"whether Namespace {space} is there, in which {enumerated(names, limit=3)} comes: no application has it, or had an object in it"
 
 
+def _serving_lines(brought: Sequence[_Brought], fleet: Fleet) -> Iterator[str]:
+    """Namespaces of new Applications in which Argo CD may look for them."""
+    coming: dict[str, list[str]] = {}
+    for one in brought:
+        if one.base is None and is_application(one.desired) and fleet.serves(one.resource.namespace) is None:
+            coming.setdefault(one.resource.namespace, []).append(str(one))
+    for space, names in coming.items():
+        yield f"whether Argo CD serves namespace {space}, in which {enumerated(names, limit=3)} comes: application.namespaces says it"
+
+
 def _is_known(space: str, cluster: str, fleet: Fleet, ahead: Fleet) -> bool:
     own = ResourceKey(cluster, "", "Namespace", "", space)
     return (
@@ -94,6 +106,7 @@ def _is_known(space: str, cluster: str, fleet: Fleet, ahead: Fleet) -> bool:
         or bool(ahead.owners(own))
         or bool(fleet.in_namespace(cluster, space))
         or any(app.destination_namespace == space for app in ahead.on_cluster(cluster))
+        or (cluster == IN_CLUSTER and any(app.ref.namespace == space for app in fleet.apps))
     )
 
 

@@ -11,7 +11,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
-from argolint.model import Follows, Object, ResourceId, Want
+from argolint.model import Follows, Object, ResourceId, Symptom, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
@@ -20,7 +20,7 @@ from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 _NO_ANSWER = regex(
-    r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
+    r"connection re(fused|set)|no endpoints available|have no addresses|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
     r"|service \"[^\"]{1,253}\" not found|timed? ?out|502 Bad Gateway|503 Service|service unavailable|Client\.Timeout|connect: ",
     re.IGNORECASE,
 )
@@ -151,17 +151,18 @@ def _explained(
         "later": str(KnownObject(app, workload).place.wave + 1) if workload else "",
     }
     foreign = app.ref != complaint.app.ref
+    own = (Follows(Symptom.health(workload.id)),) if workload and not foreign else ()
     return Explained(
         "owner-ill",
         app.ref,
         workload.id if workload else None,
         f"{complaint.subject} gets no answer from {service.id}: {why}.",
         evidence=(
-            f"the message names {service.id.name}.{service.id.namespace}.svc, a Service of Application {app.ref}",
+            f"the message names {service.id} of Application {app.ref}",
             why,
         ),
         fixes=advice(__package__, f"owner-ill/{topic}" if workload else "owner-ill/application", facts, complaint.id),
-        follows=(Follows(app=app.ref),) if foreign else (),
+        follows=(Follows(app=app.ref),) if foreign else own,
         likely=True,
     )
 
@@ -287,12 +288,15 @@ def ill_object(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_LEANS = regex(r"(?:Ref|Reference|[Cc]luster)$")
+_LEANS = regex(r"(?P<part>\w{0,60}?)(?:Ref|Reference|[Cc]luster)$")
 _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 
 def ill_owner(complaint: Complaint) -> Iterator[Explained]:
-    """A custom resource that belongs to an unhealthy one of its application, by label or reference; its sentence has a name that begins with the owner's."""
+    """A custom resource that belongs to an unhealthy one of its application, by label or reference.
+
+    Its sentence has a name that begins with the owner's, or a condition is named for the field of the reference: `NodeClassReady` for `nodeClassRef`.
+    """
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or "." not in id_.group:
         return
@@ -300,7 +304,8 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
     for needed in _named_owners(complaint.manifest, id_):
-        if not any(word == needed.name or word.startswith(f"{needed.name}-") for word in words):
+        by_condition = bool(needed.condition) and any(needed.condition in text for text in complaint.texts)
+        if not by_condition and not any(word == needed.name or word.startswith(f"{needed.name}-") for word in words):
             continue
         other = next((r for r in app.resources if needed.is_(r, id_)), None)
         if other is None and needed.awaited and (found := _awaited_elsewhere(complaint, needed)):
@@ -321,6 +326,7 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
             f"{id_} depends on {other.id}, which is {other.health.status}.",
             evidence=(f"{other.id}: {other.health.status} {other.health.message}".rstrip(),),
             fixes=advice(__package__, "owner-ill/waits", facts, id_),
+            follows=(Follows(Symptom.health(other.id)),),
             likely=True,
         )
         return
@@ -328,12 +334,16 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """An object that another one names: the kind is empty if only the group is known. `awaited`: it waits for one of its own kind (dependsOn)."""
+    """An object that another one names: the kind is empty if only the group is known. `awaited`: it waits for one of its own kind (dependsOn).
+
+    `condition`: the start of the condition that reports on it; empty if none is named after the field.
+    """
 
     name: str
     kind: str
     namespace: str
     awaited: bool = False
+    condition: str = ""
 
     def is_(self, resource: Resource, own: ResourceId) -> bool:
         return (
@@ -350,9 +360,13 @@ def _named_owners(manifest: Object, own: ResourceId) -> Iterator[_Needed]:
     for key, value in labels_of(manifest).items():
         if key.endswith("/cluster"):
             yield _Needed(value, "", own.namespace)
-    for key, value in mapping(manifest, "spec").items():
-        if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):
-            yield _Needed(text_at(value, "name"), text_at(value, "kind"), own.namespace)
+    for spec in (mapping(manifest, "spec"), mapping(manifest, "spec", "template", "spec")):
+        for key, value in spec.items():
+            found = _LEANS.match(key)
+            if found and isinstance(value, dict) and text_at(value, "name"):
+                part = found["part"]
+                condition = f"{part[0].upper()}{part[1:]}Ready=False" if part else ""
+                yield _Needed(text_at(value, "name"), text_at(value, "kind"), own.namespace, condition=condition)
 
 
 def _awaited_elsewhere(complaint: Complaint, needed: _Needed) -> Explained | None:

@@ -226,6 +226,10 @@ class GateChange(msgspec.Struct, frozen=True):
     fields: tuple[GateField, ...] = ()
 
 
+UNKNOWN = "is not known before the merge."
+"""How the note on an application ends of which the gate cannot know what it will render."""
+
+
 class GateApp(msgspec.Struct, frozen=True):
     """One application that the change touches. `notes`: what could not be compared, and why, one sentence each."""
 
@@ -236,8 +240,8 @@ class GateApp(msgspec.Struct, frozen=True):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is new, and what it renders is not known."""
-        return self.what == "added" and not self.changes and bool(self.notes)
+        """Whether what it will render is not known."""
+        return any(note.endswith(UNKNOWN) for note in self.notes)
 
 
 class Gate(msgspec.Struct, frozen=True):

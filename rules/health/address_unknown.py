@@ -2,7 +2,7 @@
 
 What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`). `missing`: neither
 an application of the cluster nor the resource tree has it, while a Service of nearly that name exists, or it left Git and the next sync prunes it. `port`: the Service exists without that
-port. `dns`: it exists, but the pods cannot resolve names of the cluster, because of their dnsPolicy or because they use the node's network.
+port; or a sync takes the port from the Service, and a workload of another application calls it. `dns`: it exists, but the pods cannot resolve names of the cluster, because of their dnsPolicy or because they use the node's network.
 Failing pods with a dnsPolicy that does not use the cluster's DNS are reported too, with any environment.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that container fails.
@@ -20,19 +20,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Object,
+    Related,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Rule,
+    Want,
+)
 from argolint.edits import manifest_patch, manifest_text
 from argolint.edits.pruning import prunes
 from argolint.redaction import is_hidden
-from argolint.values import dig, join_pointer, text_at
+from argolint.values import dig, join_pointer, mapping, text_at
 from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import is_similar_name
 from ..shared.triage import worth_reading
 from ._addresses import Address, Variable, address_of, has_services, variables
+from ._callers import caller_wants, callers, keep_port_fixes, keeping_fixes, lost_ports, number_of
 from ._ports import Port, ports_text, service_ports
 from ._running import is_crash_looping, is_unwell, workloads
-from ._surroundings import has_namesake_owner, is_in_tree, services, shown_object
+from ._surroundings import has_namesake_owner, has_service, services, shown_object
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -45,10 +61,19 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 _KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout", "Pod"))
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The workloads of other applications, where a sync takes a port from a Service."""
+    changing = {service.namespace for service in app.of_kind("Service", "") if lost_ports(service)}
+    if changing:
+        yield from caller_wants(app, fleet, changing)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each variable; for `dns`, one for each workload."""
+    """One finding for each variable; for `dns`, one for each workload; for a lost port, one for each workload that calls it."""
     if app.deleting or not app.desired_known:
         return
+    for service in app.of_kind("Service", ""):
+        yield from _lost_port_findings(app, fleet, service)
     reported = set()
     for resource in app.with_pods():
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
@@ -106,9 +131,7 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
         if address is None or is_hidden(address.host, obj, pointer):
             continue
         key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
-        there = (
-            app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name)
-        )
+        there = has_service(app, fleet, key)
         if (leaver := _pruning_owner(app, fleet, key)) is not None:
             yield _pruned_service_finding(app, resource, variable, address, leaver, key)
             continue
@@ -214,6 +237,7 @@ def _other_ports(app: App, address: Address) -> Sequence[Port]:
 def _port_finding(
     app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, ports: Sequence[Port]
 ) -> Finding:
+    service = ResourceId("", "Service", address.namespace, address.service, "v1", app.cluster)
     only = ports[0] if len(ports) == 1 else None
     fixed = value.replace(f"{address.host}:{address.port}", f"{address.host}:{only.number}", 1) if only else value
     patch = Edit("json-patch", [{"op": "replace", "path": pointer, "value": fixed}])
@@ -223,13 +247,38 @@ def _port_finding(
         at=Location(app.ref, resource.id, pointer),
         cause="port",
         fixes=(
-            Fix(f"Call port {only.number}", "manifest", where, patch, caveat="its pods restart", resource=resource.id),
-        )
-        if only
-        else (
-            manifest_text(where, "Call a port that the Service has", f"name one of {ports_text(ports)} at {pointer}\n"),
+            *keeping_fixes(app, service, address.port, ""),
+            Fix(f"Call port {only.number}", "manifest", where, patch, caveat="its pods restart", resource=resource.id)
+            if only
+            else manifest_text(
+                where, "Call a port that the Service has", f"name one of {ports_text(ports)} at {pointer}\n"
+            ),
         ),
     )
+
+
+def _lost_port_findings(app: App, fleet: Fleet, service: Resource) -> Iterator[Finding]:
+    has = service_ports(mapping(service.desired, "spec"))
+    gone = {number: e for e in lost_ports(service) if (number := number_of(e)) not in {port.number for port in has}}
+    for owner, client in callers(app, fleet) if gone else ():
+        for variable in variables(client):
+            address = address_of(variable, client.namespace, fleet, app.cluster)
+            if address is None or (address.service, address.namespace) != (service.name, service.namespace):
+                continue
+            if address.port in gone:
+                text = f"{address.host} will have {ports_text(has)}\n"
+                yield Finding(
+                    message=f'{service.id} loses port {address.port}, which {client.id} of "{owner.name}" calls by {variable.name}: it will have {ports_text(has)}, so the calls fail.',
+                    at=Location(app.ref, service.id, "/spec/ports"),
+                    cause="port",
+                    confidence="likely",
+                    related=(Related(owner, client.id, variable.pointer, "dependent"),),
+                    fixes=(
+                        *keep_port_fixes(service, gone[address.port]),
+                        manifest_text(f"the source of {client.id}", "Or call a port that it will have", text),
+                    ),
+                )
+                break
 
 
 def _missing_service_finding(
@@ -278,4 +327,6 @@ def _dns_finding(
     )
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("missing", "port", "dns"))
+RULE = Rule(
+    **Rule.page(__name__), severity="error", check=check, reads=reads, wants=wants, causes=("missing", "port", "dns")
+)

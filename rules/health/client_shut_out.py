@@ -1,6 +1,7 @@
 """A NetworkPolicy blocks a client that calls the Service
 
-What it finds: a workload whose environment names a Service of the application, while NetworkPolicies block its packets. `ingress`: the policies
+What it finds: a workload whose environment names a Service of the application, while NetworkPolicies block its packets. Workloads of other
+applications count while a sync is about to change a policy. `ingress`: the policies
 of the called pods admit neither its labels and namespace nor the port. `egress`: its own policies do not permit packets to these pods. `dns`:
 its own policies do not permit port 53, so it resolves no name.
 
@@ -19,15 +20,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import indent
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, Rule
+from argolint import (
+    App,
+    AppRef,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Object,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Want,
+)
 from argolint.redaction import is_hidden
-from argolint.values import dig, get, mapping, maps, text_at
+from argolint.values import dig, enumerated, get, items, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import label_selector, labels_at, plain_selector
+from ..shared.peers import peer_wants
 from ..shared.triage import worth_reading
-from ._addresses import Address, address_of, variables
+from ._addresses import Address, Variable, address_of, variables
+from ._callers import caller_wants, callers
 from ._policies import PodsEnd, has_only_own_policies, policies, restricting_policies, rules_of
 from ._ports import number_or_name, pod_ports
 from ._selecting import members_by_label
@@ -42,10 +61,19 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return any(row.group == _GROUP and row.kind == "NetworkPolicy" for row in app.rows) and worth_reading(app, fleet)
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The workloads of other applications where a sync changes a policy, and their Services in its namespace."""
+    changing = {p.namespace for p in policies(app) if p.status == "OutOfSync"}
+    if changing:
+        yield from caller_wants(app, fleet, changing)
+        yield from peer_wants(app, fleet, [("", "Service")], lambda key: key.namespace in changing, most=20)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The caller, the called pods and their port; the port is 0 if it is unknown."""
+    """The caller with its application, the called pods and their port; the port is 0 if it is unknown."""
 
+    owner: AppRef
     client: Resource
     pointer: str
     variable: str
@@ -57,19 +85,22 @@ class _Call:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each client and cause."""
+    """One finding for each policy and cause, about all clients that it shuts out."""
     if app.deleting or not app.desired_known or not any(policies(app)):
         return
-    reported: set[tuple[object, str]] = set()
+    shut: dict[tuple[str, ResourceId], dict[tuple[AppRef, ResourceId, int], _Call]] = {}
+    of_policy: dict[ResourceId, Resource] = {}
     for call in _calls(app, fleet):
         for cause, policy in _closing_policies(app, fleet, call):
-            if (call.client.id, cause) not in reported:
-                reported.add((call.client.id, cause))
-                yield _finding(app, call, cause, policy)
+            of_policy[policy.id] = policy
+            shut.setdefault((cause, policy.id), {}).setdefault((call.owner, call.client.id, call.port), call)
+    for (cause, id_), calls in shut.items():
+        yield _finding(app, tuple(calls.values()), cause, of_policy[id_])
 
 
 def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
-    for resource in app.with_pods():
+    known = [(app.ref, resource) for resource in app.with_pods()]
+    for owner, resource in (*known, *callers(app, fleet)):
         if not resource.namespace or resource.requires_pruning or not resource.mentions('"env"'):
             continue
         obj = shown_object(resource)
@@ -81,11 +112,11 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
         for variable in variables(resource):
             address = address_of(variable, resource.namespace, fleet, app.cluster)
             if address is not None and not is_hidden(address.host, obj, variable.pointer):
-                yield from _calls_to_service(app, resource, variable.pointer, variable.name, address, source)
+                yield from _calls_to_service(app, owner, resource, variable, address, source)
 
 
 def _calls_to_service(
-    app: App, client: Resource, pointer: str, name: str, address: Address, source: PodsEnd
+    app: App, owner: AppRef, client: Resource, variable: Variable, address: Address, source: PodsEnd
 ) -> Iterator[_Call]:
     """The calls to the pods behind the Service, each with the pods' port."""
     service, targets = app.derive(_pods_behind_services, address.namespace).get(address.service, (None, ()))
@@ -97,7 +128,7 @@ def _calls_to_service(
         if target.id != client.id and target.spec.get("hostNetwork") is not True:
             port = _target_port(entry, target) if entry else 0
             protocol = text_at(entry, "protocol") or "TCP"
-            yield _Call(client, pointer, name, address, source, target, port, protocol)
+            yield _Call(owner, client, variable.pointer, variable.name, address, source, target, port, protocol)
 
 
 def _pods_behind_services(app: App, namespace: str) -> Mapping[str, tuple[Member, Sequence[Member]]]:
@@ -192,43 +223,85 @@ def _admits_dns(rule: Object) -> bool:
     return is_dns_port and (not peers or any("namespaceSelector" in p or "ipBlock" in p for p in peers))
 
 
-def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
-    service = call.address.service
+def _finding(app: App, calls: Sequence[_Call], cause: str, policy: Resource) -> Finding:
+    names = list(dict.fromkeys(_client_text(app, call) for call in calls))
+    clients, one = enumerated(names, limit=3), len(names) == 1
+    service = enumerated(list(dict.fromkeys(f"Service {call.address.service}" for call in calls)), limit=2)
+    who, its = ("it finds", "its") if one else ("they find", "their")
     says = {
-        "ingress": f"{policy.id} does not admit {call.client.id}, which calls Service {service}, so its calls time out.",
-        "egress": f"{policy.id} does not let {call.client.id} out to Service {service}, so its calls time out.",
-        "dns": f"{policy.id} lets {call.client.id} out to no DNS, so it finds no Service by name.",
+        "ingress": f"{policy.id} does not admit {clients}, which {'calls' if one else 'call'} {service}, so {its} calls time out.",
+        "egress": f"{policy.id} does not let {clients} out to {service}, so {its} calls time out.",
+        "dns": f"{policy.id} lets {clients} out to no DNS, so {who} no Service by name.",
     }[cause]
     field = "ingress" if cause == "ingress" else "egress"
-    on = f" on port {call.port} of the pods" if call.port else ""
-    well = call.client.health.status in ("", "Healthy")
+    well = all(call.client.health.status in ("", "Healthy") for call in calls)
     return Finding(
         message=says,
-        at=Location(app.ref, policy.id, f"/spec/{field}" if rules_of(policy, field) else "/spec"),
+        at=Location(app.ref, policy.id, f"/spec/{field}" if rules_of(policy, field) else _type_pointer(policy, field)),
         cause=cause,
         severity="warning" if well else "error",
         confidence="likely",
         evidence=(
-            f"{call.variable} ({call.pointer}) names {call.address.host}{on}",
-            "no other policy of these pods admits it; a network plugin without policies would",
-        ),
-        related=(Related(app.ref, call.client.id, call.pointer, "dependent"),),
-        fixes=(
-            Fix(
-                _title(cause, call),
-                "manifest",
-                str(policy.id),
-                Edit("yaml", _rule_yaml(cause, call)),
-                resource=policy.id,
+            *(
+                f"{call.variable} ({call.pointer}) names {call.address.host}"
+                + (f" on port {call.port} of the pods" if call.port else "")
+                for call in calls[:_MOST_CLIENTS]
             ),
+            f"no other policy of these pods admits {'it' if one else 'them'}; a network plugin without policies would",
         ),
+        related=tuple(Related(c.owner, c.client.id, c.pointer, "dependent") for c in calls[:_MOST_CLIENTS]),
+        fixes=(_fix(app, calls, cause, policy),),
     )
 
 
-def _title(cause: str, call: _Call) -> str:
+def _fix(app: App, calls: Sequence[_Call], cause: str, policy: Resource) -> Fix:
+    """Rules for the policy; a policy for the called pods alone, in place of rules for all pods of the namespace."""
+    title = _title(cause, calls)
+    if cause == "ingress" and not mapping(shown_object(policy), "spec", "podSelector"):
+        text = "---\n".join(_policy_yaml(call.target, calls) for call in {c.target.id: c for c in calls}.values())
+        return Fix(title, "manifest", f"a policy next to {policy.id}", Edit("yaml", text))
+    rules = dict.fromkeys(_rule_yaml(cause, call) for call in calls)
+    if cause == "egress":
+        closing = (p for call in calls for p in restricting_policies(app, call.source, "Egress"))
+        if not any(_admits_dns(rule) for p in closing for rule in rules_of(p, "egress")):
+            rules[_rule_yaml("dns", calls[0])] = None
+    field = "ingress" if cause == "ingress" else "egress"
+    text = f"{field}:      # next to the existing rules\n{''.join(rules)}"
+    return Fix(title, "manifest", str(policy.id), Edit("yaml", text), resource=policy.id)
+
+
+def _policy_yaml(target: Member, calls: Sequence[_Call]) -> str:
+    own = dict.fromkeys(_rule_yaml("ingress", call) for call in calls if call.target.id == target.id)
+    rules = indent("".join(own), "  ")
+    return (
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n"
+        f"metadata: {{name: {target.id.name}-clients, namespace: {target.id.namespace}}}\n"
+        f"spec:\n  podSelector:\n    matchLabels: {{{_pairs(target.labels)}}}\n  ingress:\n{rules}"
+    )
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ", ".join(f'"{key}": "{value}"' for key, value in sorted(labels.items())[:4])
+
+
+_MOST_CLIENTS = 20
+
+
+def _type_pointer(policy: Resource, field: str) -> str:
+    types = items(shown_object(policy), "spec", "policyTypes")
+    return f"/spec/policyTypes/{types.index(field.title())}" if field.title() in types else "/spec"
+
+
+def _client_text(app: App, call: _Call) -> str:
+    return str(call.client.id) if call.owner == app.ref else f'{call.client.id} of "{call.owner.name}"'
+
+
+def _title(cause: str, calls: Sequence[_Call]) -> str:
+    clients = enumerated(list(dict.fromkeys(f"{call.client.kind} {call.client.name}" for call in calls)), limit=3)
+    services_ = enumerated(list(dict.fromkeys(f"Service {call.address.service}" for call in calls)), limit=3)
     return {
-        "ingress": f"Admit the pods of {call.client.kind} {call.client.name}",
-        "egress": f"Allow egress to the pods of Service {call.address.service}",
+        "ingress": f"Admit the pods of {clients}",
+        "egress": f"Allow egress to the pods of {services_}",
         "dns": "Allow egress to the cluster's DNS",
     }[cause]
 
@@ -236,21 +309,21 @@ def _title(cause: str, call: _Call) -> str:
 def _rule_yaml(cause: str, call: _Call) -> str:
     if cause == "dns":
         return (
-            "egress:      # next to the existing rules\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
+            "- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
             "  ports:\n  - {protocol: UDP, port: 53}\n  - {protocol: TCP, port: 53}\n"
         )
     other = call.source if cause == "ingress" else PodsEnd(call.target.labels, call.target.id.namespace)
-    labels = dict(sorted(other.labels.items())[:4])
     own = call.target.id.namespace if cause == "ingress" else call.source.namespace
     space = (
         f"    namespaceSelector:\n      matchLabels: {{kubernetes.io/metadata.name: {other.namespace}}}\n"
         if other.namespace != own
         else ""
     )
-    pairs = ", ".join(f'"{k}": "{v}"' for k, v in labels.items())
     ports = f"  ports:\n  - {{protocol: {call.protocol}, port: {call.port}}}\n" if call.port else ""
-    field, peer = ("ingress", "from") if cause == "ingress" else ("egress", "to")
-    return f"{field}:      # next to the existing rules\n- {peer}:\n  - podSelector:\n      matchLabels: {{{pairs}}}\n{space}{ports}"
+    peer = "from" if cause == "ingress" else "to"
+    return f"- {peer}:\n  - podSelector:\n      matchLabels: {{{_pairs(other.labels)}}}\n{space}{ports}"
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, causes=("ingress", "egress", "dns"))
+RULE = Rule(
+    **Rule.page(__name__), severity="error", check=check, reads=reads, wants=wants, causes=("ingress", "egress", "dns")
+)

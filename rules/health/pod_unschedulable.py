@@ -40,7 +40,8 @@ from argolint import (
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.makers import maker_of
+from argolint.relations.later import NO_KEY
+from argolint.relations.makers import maker_of, makers_within
 from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 from argolint.values.patterns import regex
@@ -61,7 +62,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _placing, _rolling
+from . import _host_ports, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -185,6 +186,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         )
     if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not (held or taken):
         return _port_taken(finding, resource, *holds)
+    if not held and (sibling := _sharing.held_by_sibling(app, fleet, resource, trouble)) is not None:
+        return _volume_shared(finding, resource, sibling)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
     said = trouble.whole or trouble.text
@@ -203,6 +206,18 @@ def _wrong_mount(app: App, resource: Resource, trouble: Trouble) -> str:
     if there:
         return f"cannot start: file {read.key} of {read.kind} {read.name} is mounted at {mount[0].path}, where the container has a directory"
     return f"cannot start: {read.kind} {read.name} has no key {read.key}, and a directory in its place cannot replace file {mount[0].path}"
+
+
+def _volume_shared(finding: Finding, resource: Resource, found: _sharing.HeldClaim) -> Finding:
+    """The finding where another pod of the workload has the volume on its node."""
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} cannot mount their volumes: they share claim {found.claim.name}, which one node alone may have, and {found.holder.id.name} holds it.",
+        at=replace(finding.at, pointer=found.pointer),
+        confidence="proven" if found.named else "likely",
+        related=(*finding.related, Related(finding.at.app, found.holder.id, role="cause")),
+        fixes=tuple(_sharing.sharing_fixes(resource, found.claim)),
+    )
 
 
 def _port_taken(finding: Finding, resource: Resource, owner: AppRef, other: Resource, port: int) -> Finding:
@@ -262,7 +277,6 @@ _COUNTED = regex(r"(?P<some>\d{1,6}) ")
 _TAINT = regex(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
 _INSUFFICIENT = regex(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = regex(r'secrets? "([^"]{1,253})" not found')
-_NO_KEY = regex(r"couldn't find key \S{1,253} in Secret ")
 _NO_PULL_SECRET = regex(r"finds no pull Secret (\S{1,253})$")
 _QUOTA = regex(r"exceeded quota: ([\w.-]{1,253})")
 
@@ -276,9 +290,12 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
             yield Follows.finding("external-secret-ready-but-empty", maker.id)
         elif (program := _program(app, fleet, resource, name)) is not None:
             yield Follows(Symptom.health(program.id))
-    if _NO_KEY.search(trouble.text):
+    if (keyless := NO_KEY.search(trouble.text)) is not None and keyless[2].lower() == "secret":
         yield Follows.finding("external-secret-key-not-written", resource.id, mended=True)
+        for maker in makers_within(app, resource.namespace, keyless[4]):
+            yield Follows.finding("external-secret-duplicate-target", maker.id, mended=True)
     if trouble.node.id.kind == "PersistentVolumeClaim":
+        yield Follows.finding("claim-unbound", trouble.node.id, mended=True)
         yield Follows(Symptom.health(trouble.node.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)

@@ -2,7 +2,8 @@
 
 What it finds: a port of a reference that the target does not have. A Service's `targetPort` that none of its pods' containers declares, by name,
 number or protocol. The port of an Ingress, route, webhook, API service or ServiceMonitor that its Service does not have. A port name of a
-PodMonitor that no container has.
+PodMonitor that no container has. Also a port that a sync takes from a Service while an Ingress, a route
+or the like of another application names it.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and connections are refused or never answered.
 
@@ -43,11 +44,13 @@ from argolint.edits import manifest_patch, manifest_text, manifest_yaml
 from argolint.redaction import excerpt
 from argolint.relations.makers import places
 from argolint.relations.references import may_refer
-from argolint.values import get, maps, split_pointer, text_at
+from argolint.values import dig, get, maps, split_pointer, text_at
 from argolint.values.knowledge import load
 
 from ..shared.labels import is_similar_name
+from ..shared.peers import peers
 from ..shared.triage import worth_reading
+from ._callers import caller_wants, keep_port_fixes, keeping_fixes, lost_ports, number_of
 from ._ports import Port, container_words, may_be_injected, number_or_name, pod_ports, ports_text, service_ports
 from ._selecting import Selecting, selected_members, selecting_objects, unmatched_peer_wants
 from ._surroundings import Member, services, shown_object
@@ -75,8 +78,11 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The objects of other applications for selectors without a match in this one."""
+    """The objects of other applications for selectors without a match in this one, and those that may name a port which a sync takes."""
     yield from unmatched_peer_wants(app, fleet)
+    changing = {service.namespace for service in app.of_kind("Service", "") if lost_ports(service)}
+    if changing:
+        yield from caller_wants(app, fleet, changing, tuple(_port_references()))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -92,6 +98,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, entries in app.of_kinds(_port_references()):
         for entry in entries if may_refer(resource) else ():
             yield from _reference_findings(app, resource, entry)
+    yield from _lost_port_findings(app, fleet)
 
 
 def _service_findings(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:
@@ -265,11 +272,55 @@ def _reference_findings(app: App, resource: Resource, entry: Object) -> Iterator
             at=Location(app.ref, resource.id, at),
             cause="service",
             related=(Related(service.app, service.id, "/spec/ports", "other"),),
-            fixes=(_tls_port_fix(service.id, number),)
-            if entry.get("tls") and all(map(_is_plain_http, offered))
-            else tuple(_port_fixes(resource, at, field, entry["port"][0], offered)),
+            fixes=(
+                *keeping_fixes(app, service.id, number, named),
+                *(
+                    (_tls_port_fix(service.id, number),)
+                    if entry.get("tls") and all(map(_is_plain_http, offered))
+                    else _port_fixes(resource, at, field, entry["port"][0], offered)
+                ),
+            ),
             explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
         )
+
+
+def _lost_port_findings(app: App, fleet: Fleet) -> Iterator[Finding]:
+    """Objects of other applications that name a port which a sync takes from a Service; one finding for each Service."""
+    lost = {(s.namespace, s.name): (s, entries) for s in app.of_kind("Service", "") if (entries := lost_ports(s))}
+    named = peers(app, fleet, *(kind for _, kind in _port_references())) if lost else ()
+    for owner, resource in named:
+        for entry in _port_references().get((resource.group, resource.kind), ()) if may_refer(resource) else ():
+            for pointer, ref in places(shown_object(resource), split_pointer(entry["at"])):
+                place = (text_at(ref, "namespace") or resource.namespace, text_at(ref, "name"))
+                if place not in lost or ref.get("kind", "Service") != "Service" or ref.get("group"):
+                    continue
+                service, entries = lost[place]
+                wanted = next((v for p in entry["port"] if (v := get(ref, f"/{p}", None)) is not None), None)
+                number, name = number_or_name(wanted)
+                if not (number or name):
+                    continue
+                has = service_ports(dig(service.desired, "spec") or {})
+                gone = next(
+                    (e for e in entries if (number == number_of(e) if number else name == text_at(e, "name"))), None
+                )
+                if gone is None or any(p.number == number if number else p.name == name for p in has):
+                    continue
+                yield Finding(
+                    message=f'{service.id} loses port {excerpt(str(number or name), 63)}, which {resource.id} of "{owner.name}" asks for: it will have {ports_text(has)}, so these requests go nowhere.',
+                    at=Location(app.ref, service.id, "/spec/ports"),
+                    cause="service",
+                    confidence="likely",
+                    related=(Related(owner, resource.id, pointer, "dependent"),),
+                    fixes=(
+                        *keep_port_fixes(service, gone),
+                        manifest_text(
+                            f"the source of {resource.id}",
+                            "Or ask for a port that it will have",
+                            f"{ports_text(has)}\n",
+                        ),
+                    ),
+                )
+                del lost[place]
 
 
 def _is_headless(spec: Object) -> bool:

@@ -1,7 +1,7 @@
 """A ResourceQuota with too little room for what a sync brings
 
 What it finds: a Deployment or StatefulSet whose pods will be more, or ask for more, than a ResourceQuota of the namespace has left; `cause` is `pods`. A Service or claim that
-the quota has no room for; `cause` is `objects`. A quota that a sync lowers below what is used; `cause` is `lowered`.
+the quota has no room for; `cause` is `objects`. A quota that a sync lowers below what is used, or so far that a Deployment has no room for its next update; `cause` is `lowered`.
 
 Why it hurts: the API server refuses each pod beyond the quota, so the rollout stops with fewer pods, and only an Event of the ReplicaSet says why. A Service or claim
 beyond it fails the sync.
@@ -19,17 +19,17 @@ Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, pe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import NamedTuple
 
-from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
+from argolint import Afterwards, App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch, manifest_text
 from argolint.values import below, dig, enumerated, join_pointer, mapping, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.quantities import countable
 
-from ..shared.peers import after_sync, peer_wants
+from ..shared.peers import after_sync, peer_wants, peers
 from ._limits import admitted, bounding, states_of, total
 from ._replicas import SCALED, in_update, pods_of
 from ._rolling import room_fix
@@ -55,11 +55,14 @@ class _Excess(NamedTuple):
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The quotas and ranges of other applications where a sync brings pods or objects that count."""
+    """The quotas and ranges of other applications where a sync brings pods or objects that count; their Deployments where it lowers a quota."""
     coming = {r.namespace for r in _coming(app)}
     if coming:
         kinds = (("", "ResourceQuota"), ("", "LimitRange"))
         yield from peer_wants(app, fleet, kinds, lambda key: key.namespace in coming)
+    lowered = {r.namespace for r in _coming(app) if r.kind == "ResourceQuota" and any(_lowered(r))}
+    if lowered:
+        yield from peer_wants(app, fleet, SCALED[:1], lambda key: key.namespace in lowered, most=20)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -113,9 +116,39 @@ def _in_namespace(
     grown = {name for r in growing for name, amount in growths[r.key].items() if amount > 0}
     for quota in quotas:
         low = [e for e in found if e.quota.key == quota.key and _counted(e.name) not in grown]
-        if quota.status == "OutOfSync" and low and app.resource(quota.key) is not None:
-            yield _finding_of_quota(app, quota, low[0])
+        if quota.status == "OutOfSync" and app.resource(quota.key) is not None:
+            if low:
+                yield _finding_of_quota(app, quota, low[0])
+            elif stops := next(_stopping(app, fleet, quota, ranges, grown), None):
+                yield _finding_of_quota(app, quota, *stops)
         yield from _of_objects(app, quota, coming)
+
+
+def _lowered(quota: Resource) -> Iterator[str]:
+    """The resources of which a sync leaves the quota less."""
+    before, after = (mapping(obj, "spec", "hard") for obj in (quota.live, after_sync(quota)))
+    for name in after:
+        now, then = countable(before.get(name)), countable(after[name])
+        if now is not None and then is not None and then < now:
+            yield name
+
+
+def _stopping(
+    app: App, fleet: Fleet, quota: Resource, ranges: Sequence[Object], grown: Set[str]
+) -> Iterator[tuple[_Excess, Resource, AppRef]]:
+    """Deployments whose updates add a pod first, for which a lowered quota has no room."""
+    known = [(app.ref, r) for r in app.of_kind("Deployment", "apps")]
+    deployments = [(ref, r) for ref, r in (*known, *peers(app, fleet, "Deployment")) if r.namespace == quota.namespace]
+    for name in _lowered(quota):
+        used, counted = countable(mapping(quota.live, "status", "used").get(name)), _counted(name)
+        hard = countable(dig(after_sync(quota), "spec", "hard", name))
+        for ref, workload in deployments if used is not None and hard is not None and counted not in grown else ():
+            held, ahead = dig(workload.live, "spec", "replicas"), after_sync(workload)
+            if not ahead or not isinstance(held, int) or held < 1 or in_update(ahead, held).away:
+                continue
+            one = _amounts(ahead, 1, ranges).get(counted, Decimal())
+            if used is not None and hard is not None and 0 < one <= hard < used + one:
+                yield _Excess(quota, name, used + one, hard, updating=True), workload, ref
 
 
 def _others(app: App, fleet: Fleet, namespace: str) -> Iterator[tuple[App, Resource]]:
@@ -257,6 +290,8 @@ def _object_amounts(obj: Object | None) -> _Amounts:
 
 def _shown(name: str, value: Decimal) -> str:
     """An amount in the units of its kind."""
+    if name.endswith("cpu") and 0 < value < 1:
+        return f"{(value * 1000).normalize():f}m"
     if name.endswith(("memory", "storage")) and value >= _MEBI:
         unit, size = ("Gi", _MEBI * 1024) if value >= _MEBI * 1024 else ("Mi", _MEBI)
         return f"{(value / size).quantize(Decimal('0.01')).normalize():f}{unit}"
@@ -293,16 +328,30 @@ def _finding_of_pods(app: App, resource: Resource, found: Sequence[_Excess]) -> 
     )
 
 
-def _finding_of_quota(app: App, quota: Resource, excess: _Excess) -> Finding:
-    has, hard = _shown(excess.name, excess.wanted), _shown(excess.name, excess.hard)
+def _finding_of_quota(
+    app: App, quota: Resource, excess: _Excess, workload: Resource | None = None, owner: AppRef | None = None
+) -> Finding:
+    """`workload`: the Deployment of `owner` that has no room for its update only."""
+    has, hard = (_shown(excess.name, amount) for amount in (excess.wanted, excess.hard))
+    says = f"{hard} of {excess.name} where {has} are used, so no new pod starts"
+    if workload is not None:
+        says = f"{hard} of {excess.name}, and the next update of {workload.id} needs {has}, since it adds a pod first"
+    before = dig(quota.live, "spec", "hard", excess.name)
+    enough = countable(before)
+    fixes = [_quota_fix(app, [excess])]
+    if enough is not None and enough > excess.hard and quota.desired:
+        at = f"/spec/hard{join_pointer(excess.name)}"
+        steps = [{"op": "replace", "path": at, "value": before}]
+        fixes = [manifest_patch(quota.id, f"Leave {excess.name} at {str(before)[:40]}", steps)]
     return Finding(
-        message=f"{quota.id} will have {hard} of {excess.name} where {has} are used, so no new pod starts.",
+        message=f"{quota.id} will have {says}.",
         at=Location(app.ref, quota.id, f"/spec/hard{join_pointer(excess.name)}"),
         cause="lowered",
         severity="warning",
         confidence="likely",
         evidence=tuple(_evidence(excess)),
-        fixes=(_quota_fix(app, [excess]),),
+        related=(Related(owner, workload.id, role="dependent"),) if workload is not None and owner else (),
+        fixes=tuple(fixes),
     )
 
 

@@ -3,7 +3,7 @@
 What it finds: live objects with this Application's tracking data that are no longer among its manifests, while pruning is off. Pruning is off by
 automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or an unconfirmed
 `Prune=confirm`. Objects that an Argo CD applied after the last sync of this Application do not belong to it: another Argo CD has an Application
-of the same name.
+of the same name. In the gate also what an Application leaves behind on a cluster that is no longer its destination.
 
 Why it hurts: the Application stays OutOfSync forever, so the next real difference stays unnoticed. The removed objects still run: old
 Deployments take traffic and resources, old RBAC still grants.

@@ -10,7 +10,7 @@ Secret a Deployment still names.
 Why it hurts: running pods continue for a while, so the change looks fine; the next pod that starts hangs in `CreateContainerConfigError` or
 `ContainerCreating`. Deletion of a CRD or a Namespace deletes all its objects at once.
 
-How to fix: keep the object until nothing refers to it. If a chart value now names "an existing Secret" that the chart itself created before,
+How to fix: name the object that takes its place, or keep the object until nothing refers to it. If a chart value now names "an existing Secret" that the chart itself created before,
 create another Secret first and name that one. Or annotate the live one with `Prune=false` before the change is merged.
 
 Example: `webserverSecretKeySecretName: airflow-webserver-secret-key` names the Secret that the chart rendered until now. The chart stops
@@ -50,6 +50,7 @@ from argolint.values.kubernetes import is_secret
 
 from ..shared.references import User, users
 from ._dropped import keep_fix, prunable_objects
+from ._replaced import renaming_fixes, replacement
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
 _INGRESS = ("networking.k8s.io", "Ingress")
@@ -132,7 +133,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
         severity=severity,
         evidence=tuple(_evidence(app, found)),
         related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
-        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, resource)),
+        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, resource, found)),
         explains=(Symptom.extra(id_),) if automatic else (),
     )
 
@@ -262,8 +263,12 @@ def _late_fixes(resource: Resource, user: User) -> Iterator[Fix]:
     )
 
 
-def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
-    yield keep_fix(app, resource, "once nothing names it")
+def _fixes(app: App, resource: Resource, found: Sequence[User]) -> Iterator[Fix]:
+    new = replacement(app, resource)
+    if new is not None:
+        yield from renaming_fixes(app, resource, new, found)
+    if new is None or new.kind == resource.kind:  # else both would run
+        yield keep_fix(app, resource, "once nothing names it")
     if is_secret(resource):
         yield manifest_text(
             "the values or manifests that name it",

@@ -21,6 +21,7 @@ from difflib import get_close_matches
 
 from argolint import App, Finding, Fleet, Location, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch, manifest_text
+from argolint.edits.pruning import prunes
 from argolint.values import dig, enumerated, get, items, mapping
 
 from ..shared.peers import after_sync, peer_wants, peers
@@ -45,7 +46,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each key that a workload reads without success."""
-    made = {**_writers_of_others(app, fleet), **_writers_by_secret(app)}
+    made = {**_writers_of_others(app, fleet), **_writers_by_secret(app, fleet)}
     if not made:
         return
     for workload in app.resources:
@@ -81,7 +82,7 @@ def _shows_its_keys(resource: Resource) -> bool:
     return es.creation_policy(resource.any) == "Owner" and _are_keys_known(resource)
 
 
-def _writers_by_secret(app: App) -> dict[tuple[str, str], Resource]:
+def _writers_by_secret(app: App, fleet: Fleet) -> dict[tuple[str, str], Resource]:
     """(namespace, Secret) -> the only ExternalSecret that makes it, if its manifest shows all keys."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in es.external_secrets(app):
@@ -90,8 +91,14 @@ def _writers_by_secret(app: App) -> dict[tuple[str, str], Resource]:
     return {
         place: makers[0]
         for place, makers in found.items()
-        if len(makers) == 1 and _shows_its_keys(makers[0]) and app.find("", "Secret", *place) is None
+        if len(makers) == 1 and _shows_its_keys(makers[0]) and not _has_other_keys(app, fleet, place)
     }
+
+
+def _has_other_keys(app: App, fleet: Fleet, place: tuple[str, str]) -> bool:
+    """Whether the application has the Secret itself, and no automated sync prunes it."""
+    secret = app.find("", "Secret", *place)
+    return secret is not None and not (es.is_leaving(app, secret) and prunes(app, secret, fleet) == "automatic")
 
 
 def _may_write(writer: Resource, key: str) -> bool:
@@ -132,6 +139,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
         "",
     )
     owner = app.ref if app.resource(writer.key) else next(ref for ref, r in app.peers() if r.key == writer.key)
+    then = "no new pod of it starts" if workload.health.status == "Healthy" else "its pods cannot start"
     templated = bool(mapping(es.target_of(writer.any), "template", "data"))
     fixes = (
         *(
@@ -164,7 +172,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
     )
     of = "" if owner == app.ref else f' of "{owner.name}"'
     return Finding(
-        message=f'{workload.id} reads key "{key}" of Secret "{secret}", which {writer.id}{of} never writes: its pods cannot start.',
+        message=f'{workload.id} reads key "{key}" of Secret "{secret}", which {writer.id}{of} never writes: {then}.',
         at=Location(app.ref, workload.id, pointer),
         confidence="proven" if owner == app.ref else "likely",
         evidence=(f"{writer.id} writes {names or 'no key'}",),

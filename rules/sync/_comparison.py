@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
@@ -15,7 +16,19 @@ from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import dig, get, items, mapping, maps, same_repository, sh, text_at
+from argolint.values import (
+    dig,
+    enumerated,
+    get,
+    items,
+    mapping,
+    maps,
+    owner_references,
+    same_repository,
+    sh,
+    text_at,
+    texts,
+)
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -27,7 +40,7 @@ from ._managed import managed_namespace_facts
 from ._objects import object_named
 from ._options import compare_options_with
 from ._refusals import refusal_fixes
-from ._sources import pointer_of_source, source_in, usual_revision
+from ._sources import pointer_of_source, renderers, source_in, usual_revision
 from ._values_addresses import pointer_of_address, second_source_facts
 from ._webhooks import webhook_service
 
@@ -105,6 +118,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     base = pointer_of_source(app, message, dry=dry)
     if entry.name == "path" and not dry and mapping(app.spec, "sourceHydrator", "hydrateTo"):
         entry = replace(entry, name="path-hydrated", fact=_UNPROMOTED)
+    if entry.name == "health-check" and fleet.overrides and not _overridden_checks(app, fleet):
+        entry = replace(entry, name="health-built-in")
     if bad and cause == "ignore-rule":
         pointer = bad[0]
     elif entry.name == "helm-values-file":
@@ -123,7 +138,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         else ()
     )
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
-    topics += ["remembered"] if _may_be_cached(cause, message) and not entry.name.startswith("hydrate") else []
+    remembers = _may_be_cached(cause, message) and not entry.name.startswith(("hydrate", "deadline"))
+    topics += ["remembered"] if remembers else []
     left = leftover_sentence(resource.as_compared if resource else None, message) if entry.name == "refused" else ""
     return ComparisonFault(
         entry.name,
@@ -133,6 +149,20 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
         entry.whole,
+    )
+
+
+def _overridden_checks(app: App, fleet: Fleet) -> list[str]:
+    """The kinds of the application's objects whose health check argocd-cm overrides."""
+    scripts = [key for key, override in fleet.overrides.items() if text_at(override, "health.lua")]
+    kinds = {f"{row.group}/{row.kind}" if row.group else row.kind for row in app.rows}
+    return sorted(kind for kind in kinds if any(fnmatchcase(kind, key) for key in scripts))
+
+
+def _judged_kinds(app: App) -> list[tuple[str, str]]:
+    """The custom kinds of the application, for some of which Argo CD has a script of its own."""
+    return sorted(
+        {(row.group, row.kind) for row in app.rows if row.group.count(".") and not row.group.endswith(".k8s.io")}
     )
 
 
@@ -147,6 +177,32 @@ def _former_commit(app: App, message: str) -> str:
         str(r) for entry in maps(app.status, "history") for r in (entry.get("revision"), *items(entry, "revisions"))
     }
     return found[1] if found and found[1] in past - named else ""
+
+
+def _waiting_with(app: App, fleet: Fleet, source: Object) -> str:
+    """The number of applications of this repository that get no answer in time, if this one is not alone."""
+    repo = text_at(source, "repoURL")
+    late = [
+        other.ref
+        for other in fleet.apps
+        if any(c.type == "ComparisonError" and classify(c.message).name == "deadline" for c in other.conditions)
+        and any(same_repository(repo, text_at(one, "repoURL")) for one in other.sources)
+    ]
+    return f"{len(late)} applications" if len(late) > 1 and app.ref in late else ""
+
+
+def _rendered_before(app: App, source: Object) -> str:
+    """The last commit that was synced from this path of this repository; empty without one, or if it is the present one."""
+    now = {text_at(app.status, "sync", "revision"), *texts(app.status, "sync", "revisions")}
+    for entry in reversed(maps(app.status, "history")):
+        past = (mapping(entry, "source"), *maps(entry, "sources"))
+        same = [
+            one for one in past if (one.get("repoURL"), one.get("path")) == (source.get("repoURL"), source.get("path"))
+        ]
+        revision = text_at(entry, "revision")
+        if same and revision and revision not in now:
+            return revision
+    return ""
 
 
 def _may_be_cached(cause: str, message: str) -> bool:
@@ -249,6 +305,12 @@ def _facts(
         **_repository_facts(source, entry, message),
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
+        "waiting": _waiting_with(app, fleet, source) if entry.name == "deadline" else "",
+        "own_namespace": fleet.control_plane,
+        "was_there": _rendered_before(app, source),
+        "arrives": f"no Application or set makes {app.ref}: argocd app set {app.ref} --path NEW, or kubectl apply, brings it"
+        if not owner_references(app.brief) and not renderers(app, fleet)
+        else f"what makes {app.ref} brings the new path once it is in Git",
         "values": _values_flags(source),
         **_release_facts(app, source, base),
         **_inline_patch_facts(source, base, read["id"]),
@@ -292,6 +354,8 @@ def _cluster_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[s
         "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
+        "judged": enumerated([kind for _, kind in _judged_kinds(app)], "kind", limit=2),
+        "judged_key": "_".join(_judged_kinds(app)[0]) if len(_judged_kinds(app)) == 1 else "GROUP_KIND",
         "listed_kind": listed["kind"] if listed else "",
         "listed_group": (listed["group"] or "") if listed else "",
         "service_namespace": service_namespace,

@@ -56,6 +56,8 @@ def hook_failure(app: App, fleet: Fleet, failed: Failed) -> HookFailure | None:
     node = _unexplained_hook(app, failed)
     if node is None:
         return _gone(app, failed) if _is_gone(app, failed) else None
+    if "." in node.id.group and node.id.group not in _hooks.TASKS and node.health.status == "Healthy":
+        return _recovered(app, failed, node)
     manifest = _hooks.manifest_of(app, node.id)
     pod = pods.failed_pod(app, node)
     end = pods.end_of(app, pod) if pod else None
@@ -96,6 +98,14 @@ def _gone(app: App, failed: Failed) -> HookFailure:
     facts = {"hook": str(failed.id), "app": str(app.ref)}
     fixes = advice(__package__, "failed-hook/gone", facts, failed.id)
     return HookFailure("", "", (f"{failed.id} is deleted by now, and its log with it",), fixes)
+
+
+def _recovered(app: App, failed: Failed, node: Node) -> HookFailure:
+    """Argo CD ends a hook as soon as it is Degraded (gitops-engine, pkg/sync), and many kinds are while they start."""
+    facts = {"hook": str(node.id), "app": str(app.ref)}
+    fixes = advice(__package__, "failed-hook/recovered", facts, node.id)
+    evidence = f"{node.id}: Healthy by now {excerpt(node.health.message, 200)}".rstrip()
+    return HookFailure("which was not healthy then, and is Healthy by now", failed.message, (evidence,), fixes)
 
 
 def _without_pods(app: App, failed: Failed, node: Node, manifest: Object | None) -> HookFailure | None:

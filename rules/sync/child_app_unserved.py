@@ -1,7 +1,7 @@
 """A child Application or ApplicationSet lies in a namespace that Argo CD does not serve
 
 What it finds: an application that brings a child Application or ApplicationSet into another namespace, where it has had no status for minutes. This
-Argo CD shows none of that namespace either.
+Argo CD shows none of that namespace either. Also a child that the next sync will make, if this Argo CD looks for Applications in its own namespace alone.
 
 Why it hurts: no controller looks at the child, so nothing of it is deployed. The parent of an Application is Synced and Healthy all the same.
 
@@ -10,7 +10,8 @@ How to fix: put the child into the namespace of Argo CD. Or let Argo CD serve th
 Example: `metadata.namespace: team-a` of a child, written for the namespace that the child deploys to.
 
 Sources: Argo CD's documentation, Applications in any namespace (application.namespaces, spec.sourceNamespaces) and ApplicationSet in any namespace
-(applicationsetcontroller.namespaces); tried with Argo CD 3.6.1. Children younger than five minutes (option `minutes`), and those in other clusters, are not reported.
+(applicationsetcontroller.namespaces); tried with Argo CD 3.6.1. Children younger than five minutes (option `minutes`), those in other clusters, and a
+new one next to live ones in its namespace, are not reported.
 """
 
 from __future__ import annotations
@@ -32,9 +33,22 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each child."""
+    settled = {child.namespace for child in _children(app, fleet) if not child.absent}
     for child in _children(app, fleet):
         made = parse_time(text_at(child.live, "metadata", "creationTimestamp"))
-        if child.live is None or "status" in child.live or made is None or not is_overdue(app, made, options.span):
+        is_ahead = (
+            child.kind == "Application"
+            and child.desired is not None
+            and child.absent
+            and fleet.serves(child.namespace) is False
+        )
+        if is_ahead and child.namespace not in settled:
+            why = "will lie in a namespace where Argo CD looks for no Application"
+            evidence = f"Argo CD looks for Applications in namespace {fleet.control_plane}"
+        elif made is not None and "status" not in (child.live or {}) and is_overdue(app, made, options.span):
+            why = f"has no status, and Argo CD shows no {child.kind} of namespace {child.namespace}"
+            evidence = f"created {made:%Y-%m-%d %H:%M:%SZ}"
+        else:
             continue
         is_set = child.kind == "ApplicationSet"
         spec = ("spec", "template", "spec", "project") if is_set else ("spec", "project")
@@ -43,15 +57,16 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             "kind": f"{child.kind.lower()}s.argoproj.io",
             "name": child.name,
             "namespace": child.namespace,
-            "served": app.ref.namespace,
-            "project": text_at(child.live, *spec) or "default",
+            "served": fleet.control_plane if is_ahead else app.ref.namespace,
+            "project": text_at(child.any, *spec) or "default",
             "is_set": is_set,
+            "live": not child.absent,
         }
         yield Finding(
-            message=f"{child.id} has no status, and Argo CD shows no {child.kind} of namespace {child.namespace}: nothing of it is deployed.",
+            message=f"{child.id} {why}: nothing of it is deployed.",
             at=Location(app.ref, child.id, "/metadata/namespace"),
             confidence="likely",
-            evidence=(f"created {made:%Y-%m-%d %H:%M:%SZ}", f"application {app.ref} deploys it"),
+            evidence=(evidence, f"application {app.ref} deploys it"),
             fixes=advice(__package__, "child-app-unserved", facts),
             explains=(Symptom.health(child.id),),
         )

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import (
     App,
@@ -59,13 +60,13 @@ from argolint.values import (
     text_at,
 )
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import HOOK, kubectl_kind, kubectl_name
+from argolint.values.kubernetes import HOOK, api_of, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
 from ._failures import refusal_match
 from ._objects import is_operator
-from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
+from ._renewed import FOREGROUND, finalizer_removal, renewal_fixes, renewed_dependent
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,28 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects."""
-    return live_hook_wants(r for r in app.resources if app.deleting or r.health.status == "Progressing")
+    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects.
+
+    Also dependents that an object waits for, which is deleted in the foreground.
+    """
+    yield from live_hook_wants(r for r in app.resources if app.deleting or r.health.status == "Progressing")
+    for resource in app.stated:
+        if resource.mentions(FOREGROUND, "live"):
+            below = islice(app.descendants(resource.uid), _DEPENDENTS)
+            yield from (Want("live", node.id) for node in below if app.resource(node.id.key) is None)
+
+
+_DEPENDENTS = 6
+"""Most dependents of one object that are looked at."""
+
+
+def _kept_dependent(app: App, resource: Resource) -> Object | None:
+    """The live dependent that is being deleted and keeps a finalizer of its own, for which a deletion in the foreground waits."""
+    if FOREGROUND not in _finalizers(resource.live):
+        return None
+    below = [app.evidence.get(Want("live", node.id)) for node in islice(app.descendants(resource.uid), _DEPENDENTS)]
+    kept = (obj for obj in below if obj and dig(obj, "metadata", "deletionTimestamp"))
+    return next((obj for obj in kept if set(_finalizers(obj)) - {FOREGROUND}), None)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
@@ -140,6 +161,10 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     made = renewed_dependent(app, resource.uid, resource.live)
     awaited = f"{made.id.kind} {made.id.name} to go" if made else _awaited_program(finalizers, resource.kind)
+    kept = None if made else _kept_dependent(app, resource)
+    if kept is not None:
+        own = tuple(f for f in _finalizers(kept) if f != FOREGROUND)
+        awaited = f"{text_at(kept, 'kind')} {text_at(kept, 'metadata', 'name')}, which keeps finalizer {own[0]}"
     so = "which is created again each time" if made else "so it is neither gone nor usable"
     subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {awaited}"
     return Finding(
@@ -150,13 +175,36 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
             *(["the running operation waits for this object"] if app.is_awaiting(resource.id) else []),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
+            *(_finalizer_lines(_finalizers(kept), text_at(kept, "kind")) if kept else ()),
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=_object_fixes(app, fleet, resource, refusal, child, made),
-        explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
+        fixes=(
+            *(_dependent_fixes(kept, resource) if kept else ()),
+            *_object_fixes(app, fleet, resource, refusal, child, made),
+        ),
+        explains=(
+            Symptom.health(resource.id),
+            Symptom.extra(resource.id),
+            *(Symptom.health(node.id) for node in (islice(app.descendants(resource.uid), _DEPENDENTS) if kept else ())),
+        ),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
+
+
+def _dependent_fixes(kept: Object, owner: Resource) -> tuple[Fix, ...]:
+    """The fixes for a dependent that keeps a finalizer of its own."""
+    group, version = api_of(kept)
+    name, space = text_at(kept, "metadata", "name"), text_at(kept, "metadata", "namespace")
+    id_ = ResourceId(group, text_at(kept, "kind"), space, name, version, owner.id.cluster)
+    first = next(f for f in _finalizers(kept) if f != FOREGROUND)
+    facts = {
+        "object": str(id_),
+        "finalizer": first,
+        "who": finalizer_entry(first, id_.kind)["who"],
+        "by_hand": Shell(finalizer_removal(id_)),
+    }
+    return advice(__package__, "finalizer-stuck/dependent", facts)
 
 
 def _project_users(fleet: Fleet, resource: Resource) -> Iterator[str]:

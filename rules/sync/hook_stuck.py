@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, mapping, maps, number_at, parse_time, text_at
+from argolint.values import age_text, dig, items, mapping, maps, number_at, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -113,6 +113,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     if node is not None and not (trouble and trouble.failed) and _is_recent(app, node, options.minutes):
         return
+    if node is not None and trouble is None and _has_come(app, awaited, node):
+        ended = _completed_at(_live_object(app, node))
+        if ended is not None and not _is_older(app, ended, options.minutes):
+            return  # it has ended only now, and Argo CD will see it
     child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
     if child is not None:
         why = f"which is {child.health.status or 'without health'} itself"
@@ -240,11 +244,26 @@ def _reason(
         return ""
     if running:
         return "whose pod still runs"
+    if _has_come(app, awaited, node):
+        ended = _completed_at(_live_object(app, node))
+        return (
+            f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
+        )
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
     why = f': "{node.health.message}"' if node.health.message else ""
     return f"which is {node.health.status or 'without health'}{why}"
+
+
+def _has_come(app: App, awaited: Awaited, node: Node | None) -> bool:
+    """Whether the only object that the sync waits for is Healthy, which ends the wait for a hook and for an object alike (gitops-engine pkg/sync)."""
+    ends = awaited.reason in ("completion of hook", "healthy state of") and not awaited.others
+    return ends and node is not None and node.health.status == "Healthy"
+
+
+def _completed_at(live: Object | None) -> datetime | None:
+    return parse_time(dig(live, "status", "completionTime"))
 
 
 def _is_deleted(app: App, awaited: Awaited) -> bool:
@@ -353,6 +372,10 @@ def _finding(
     if is_task and node is None and manifest is None and finding.fixes:
         title = "Terminate the operation and sync again: it cannot see the end of a hook that is gone"
         return replace(finding, fixes=(_terminate_fix(app, title), *finding.fixes))
+    if not finding.fixes and awaited is not None and trouble is None and _has_come(app, awaited, node):
+        return replace(
+            finding, fixes=(_terminate_fix(app, "Terminate the operation and sync again"), _restart_fix(fleet))
+        )
     begin = "If it hangs, terminate" if busy else "Then terminate" if finding.fixes else "Terminate"
     return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, f"{begin} the operation and sync again")))
 
@@ -430,6 +453,8 @@ def _cause_fixes(
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
+    if trouble is None and _has_come(app, awaited, node):
+        return
     if trouble is not None and trouble.cause:
         yield from pod_fixes.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
@@ -488,6 +513,15 @@ def _failed_peer(app: App) -> Failed | None:
 
 def _terminate_fix(app: App, title: str) -> Fix:
     return live_command(f"Application {app.ref}", title, sync_again_command(app), "what was applied so far stays")
+
+
+def _restart_fix(fleet: Fleet) -> Fix:
+    return live_command(
+        "the application controller of Argo CD",
+        "If that does not end it, restart the application controller, which reads the cluster again",
+        f"kubectl -n {sh(fleet.control_plane)} rollout restart statefulset argocd-application-controller\n",
+        "all applications are compared again",
+    )
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

@@ -64,7 +64,7 @@ def render(report: Report, style: Style) -> str:
     gate = report.gate or None
     head = "\n".join(_head(report, findings, gate))
     room = LIMIT - _RESERVE - _size(head)
-    diffs = [_app(app) for app in gate.apps] if gate else []
+    diffs = [_app(app) for app in gate.apps if app.changes or app.notes or app.what != "changed"] if gate else []
     reserved = min(room // 3, sum(map(_size, diffs)))
     whole, short = [_cause(group, gate) for group in groups], ["".join(map(_short, group)) for group in groups]
     spare = max(room - reserved - sum(map(_size, short)), (room - reserved) // 3)

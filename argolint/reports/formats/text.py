@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from argolint.model import DESTINATION
 from argolint.reports.causes import causes_of, with_causes, worst_first
-from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
+from argolint.reports.document import UNKNOWN, Gate, Report, ReportedFailure, ReportedFinding, counted, page
 from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import Group, cause_block, named, screen
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
@@ -231,7 +231,8 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
         yield from wrapped(f"{paint('not checked', style, fg='magenta')}  {line}", style, hang="  ")
     for app in gate.apps:
         if app.is_unknown and not style.verbose:
-            yield from wrapped(f"not judged  {app_name(app.app)}: {app.notes[0]}", style, hang="  ")
+            why = next(note for note in app.notes if note.endswith(UNKNOWN))
+            yield from wrapped(f"not judged  {app_name(app.app)}: {why}", style, hang="  ")
     if style.verbose:
         for line in gate.unlisted:
             yield from wrapped(f"left out  {line}", style, hang="          ")
