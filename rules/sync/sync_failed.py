@@ -51,7 +51,7 @@ from ..shared.crds import wanted_definitions
 from ..shared.fields import EXPECTED, corrected, type_words
 from ..shared.operations import retries_text, with_end_of_retries
 from ._claims import class_wants, growth_findings
-from ._failed_hooks import HookFailure, hook_failure, hook_wants
+from ._failed_hooks import HookFailure, hook_failure, hook_wants, with_removal
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
@@ -194,7 +194,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
         fixes=with_end_of_retries(
             app,
-            why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project)),
+            with_removal(
+                app, first, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project))
+            ),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=tuple(_origins(app, first)),
