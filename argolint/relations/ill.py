@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint.application.app import App
@@ -302,21 +303,15 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
     words = frozenset(
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
-    for name, kind, condition in _named_owners(complaint.manifest, id_.kind):
-        other = next(
-            (
-                r
-                for r in app.resources
-                if r.name == name
-                and (r.kind == kind if kind else r.group == id_.group)
-                and r.namespace in ("", id_.namespace)
-            ),
-            None,
-        )
-        if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
+    for needed in _named_owners(complaint.manifest, id_):
+        by_condition = bool(needed.condition) and any(needed.condition in text for text in complaint.texts)
+        if not by_condition and not any(word == needed.name or word.startswith(f"{needed.name}-") for word in words):
             continue
-        by_condition = bool(condition) and any(condition in text for text in complaint.texts)
-        if not by_condition and not any(word == name or word.startswith(f"{name}-") for word in words):
+        other = next((r for r in app.resources if needed.is_(r, id_)), None)
+        if other is None and needed.awaited and (found := _awaited_elsewhere(complaint, needed)):
+            yield found
+            return
+        if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
             continue
         facts = {
             "workload": str(other.id),
@@ -337,17 +332,65 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-def _named_owners(manifest: Object, own: str) -> Iterator[tuple[str, str, str]]:
-    """(name, kind or empty, start of the condition that reports on it or empty) of the owners that the manifest names, and of those of its own kind that it waits for."""
-    yield from ((text_at(one, "name"), own, "") for one in maps(manifest, "spec", "dependsOn"))
-    yield from ((value, "", "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """An object that another one names: the kind is empty if only the group is known. `awaited`: it waits for one of its own kind (dependsOn).
+
+    `condition`: the start of the condition that reports on it; empty if none is named after the field.
+    """
+
+    name: str
+    kind: str
+    namespace: str
+    awaited: bool = False
+    condition: str = ""
+
+    def is_(self, resource: Resource, own: ResourceId) -> bool:
+        return (
+            resource.name == self.name
+            and (resource.kind == self.kind if self.kind else resource.group == own.group)
+            and resource.namespace in ("", self.namespace)
+        )
+
+
+def _named_owners(manifest: Object, own: ResourceId) -> Iterator[_Needed]:
+    """The owners that the manifest names, and those of its own kind that it waits for, which may be in another namespace."""
+    for one in maps(manifest, "spec", "dependsOn"):
+        yield _Needed(text_at(one, "name"), own.kind, text_at(one, "namespace") or own.namespace, awaited=True)
+    for key, value in labels_of(manifest).items():
+        if key.endswith("/cluster"):
+            yield _Needed(value, "", own.namespace)
     for spec in (mapping(manifest, "spec"), mapping(manifest, "spec", "template", "spec")):
         for key, value in spec.items():
             found = _LEANS.match(key)
             if found and isinstance(value, dict) and text_at(value, "name"):
                 part = found["part"]
                 condition = f"{part[0].upper()}{part[1:]}Ready=False" if part else ""
-                yield text_at(value, "name"), text_at(value, "kind"), condition
+                yield _Needed(text_at(value, "name"), text_at(value, "kind"), own.namespace, condition=condition)
+
+
+def _awaited_elsewhere(complaint: Complaint, needed: _Needed) -> Explained | None:
+    """The object of another application for which this one waits, if that application is not well; the list has no health of its objects."""
+    id_, fleet = complaint.id, complaint.fleet
+    assert id_ is not None  # the caller has checked it
+    for key in fleet.of_kind(id_.cluster, id_.group, needed.kind):
+        owner = next((found for ref in fleet.owners(key) if (found := fleet.by_ref.get(ref)) is not None), None)
+        if (key.name, key.namespace) != (needed.name, needed.namespace) or owner is None:
+            continue
+        if owner.ref == complaint.app.ref or owner.health.status not in _NOT_WELL:
+            return None
+        facts = {"workload": str(key.id), "owner": str(owner.ref), "command": Shell(kubectl_name(key.id))}
+        return Explained(
+            "owner-ill",
+            owner.ref,
+            key.id,
+            f"{id_} waits for {key.id} of Application {owner.ref}, which is {owner.health.status}.",
+            evidence=(f"/spec/dependsOn names {key.id}",),
+            fixes=advice(__package__, "owner-ill/ill", facts, id_),
+            follows=(Follows(app=owner.ref),),
+            likely=True,
+        )
+    return None
 
 
 def _is_owned_by_it(complaint: Complaint, known: KnownObject) -> bool:

@@ -17,6 +17,7 @@ from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, holds_others, hook_phases
 from argolint.values import dig, items, leaves, maps, text_at
+from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, data_keys, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -172,9 +173,10 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
 
 
 def _namesake(app: App, name: str) -> Resource | None:
-    """The cluster-wide custom object of the namespace's name, as of a project or tenant: its controller makes the namespace."""
-    own = (r for r in app.resources if r.name == name and not r.namespace and r.desired is not None and not r.hook)
-    return next((r for r in own if "." in r.group and not r.group.endswith(".k8s.io")), None)
+    """The object of the application from which a controller makes the namespace of this name."""
+    kinds = load(__package__, "namespace_makers.yaml")
+    own = (r for r in app.resources if r.name == name and r.desired is not None and not r.hook)
+    return next((r for r in own if f"{r.group}/{r.kind}" in kinds), None)
 
 
 def _made_too_late(complaint: Complaint, maker: Resource, own: Place) -> Explained:
@@ -191,7 +193,7 @@ def _made_too_late(complaint: Complaint, maker: Resource, own: Place) -> Explain
         "comes-later",
         complaint.app.ref,
         maker.id,
-        f"{complaint.subject} needs Namespace {maker.name}, which {maker.kind} {maker.name} seems to make, but the sync applies {when}.",
+        f"{complaint.subject} needs Namespace {maker.name}, which {maker.kind} {maker.name} makes, but the sync applies {when}.",
         evidence=(f"no application of this Argo CD contains Namespace {maker.name}",),
         fixes=advice(__package__, "comes-later/namesake", facts, maker.id),
         likely=True,

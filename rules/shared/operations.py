@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from argolint import App, Edit, Fix, Operation, ResourceId
 from argolint.edits import handover
-from argolint.values import dig, mapping, sh
+from argolint.values import dig, joined, mapping, sh
 
 
 def sync_again_command(app: App) -> str:
@@ -85,10 +87,12 @@ def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> t
 
 
 def _with_end(app: App, fixes: tuple[Fix, ...], title: str) -> tuple[Fix, ...]:
-    """Ends the operation after the first fix, if that is an edit."""
+    """Ends the operation after the first fix, if that is an edit; its caveat says so, too, since a short report shows that fix alone."""
     if not fixes or fixes[0].target not in ("manifest", "application", "helm-values"):
         return fixes
-    return (*fixes, _end_fix(app, title))
+    first, *rest = fixes
+    then = f"then end the running sync: `argocd app terminate-op {sh(app.ref)}`"
+    return (replace(first, caveat=joined(then, first.caveat)), *rest, _end_fix(app, title))
 
 
 def _end_fix(app: App, title: str) -> Fix:

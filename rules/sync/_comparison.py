@@ -360,7 +360,7 @@ def _cluster_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[s
         "listed_group": (listed["group"] or "") if listed else "",
         "service_namespace": service_namespace,
         "service": service,
-        "rebind": _is_own_account_elsewhere(user) and "at the cluster scope" in message,
+        **_account_facts(user, message),
         **managed_namespace_facts(app, user, message),
     }
 
@@ -458,10 +458,14 @@ def _file_facts(read: Mapping[str, str], message: str) -> Mapping[str, Json]:
     }
 
 
-def _is_own_account_elsewhere(user: str) -> bool:
-    """Whether `user` is Argo CD's own account in a namespace other than argocd, the one in the bindings of install.yaml."""
+def _account_facts(user: str, message: str) -> Mapping[str, str]:
+    """The namespace of an account that lacks rights in the whole cluster: Argo CD's own in another namespace than install.yaml binds, or that of `argocd cluster add`."""
     account = user.split(":")
-    return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
+    namespace, name = account[2:] if len(account) == 4 and "at the cluster scope" in message else ("", "")
+    return {
+        "rebind": namespace if name == "argocd-application-controller" and namespace != "argocd" else "",
+        "manager": namespace if name == "argocd-manager" else "",
+    }
 
 
 def _plugin_env(source: Object, message: str) -> str:

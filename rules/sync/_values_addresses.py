@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from argolint import App, Json, Object
 from argolint.redaction import without_secrets
-from argolint.values import items
+from argolint.values import items, same_repository, text_at
 from argolint.values.knowledge import load
 
 
@@ -28,12 +28,17 @@ def pointer_of_address(source: Object, base: str, address: str) -> str:
 
 
 def second_source_facts(app: App, source: Object, pointer: str) -> Mapping[str, Json]:
-    """The edit that reads the values file at `pointer`, and others of its repository, by a source with a ref; empty if it is no known address."""
+    """The edit that reads the values file at `pointer`, and others of its repository, by a source with a ref; empty if it is no known address.
+
+    `own_path`: its path from the root, where it is in the source's own repository.
+    """
     place = pointer.rpartition("/helm/valueFiles/")[2]
     entries = items(source, "helm", "valueFiles") if place.isdigit() else []
     file = _git_file(str(entries[int(place)])) if place.isdigit() else None
     if file is None or app.spec.get("sourceHydrator"):
-        return {"second_source": [], "file_repo": ""}
+        return {"own_path": "", "second_source": [], "file_repo": ""}
+    if not source.get("chart") and same_repository(file.repository, text_at(source, "repoURL")):
+        return {"own_path": f"/{file.path}", "second_source": [], "file_repo": ""}
     ref = next(name for name in ("values", *(f"values{n}" for n in range(2, 99))) if name not in _refs(app))
     of_same = ((entry, _git_file(str(entry))) for entry in entries)
     read = [
@@ -48,7 +53,7 @@ def second_source_facts(app: App, source: Object, pointer: str) -> Mapping[str, 
         *([] if app.spec.get("sources") else _listed()),
         {"op": "add", "path": "/spec/sources/-", "value": more},
     ]
-    return {"second_source": edit, "file_repo": without_secrets(file.repository)}
+    return {"own_path": "", "second_source": edit, "file_repo": without_secrets(file.repository)}
 
 
 def _listed() -> list[Json]:

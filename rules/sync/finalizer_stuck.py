@@ -1,7 +1,8 @@
 """A deletion waits for a finalizer
 
 What it finds: an object (or the Application itself) that was deleted minutes ago and still exists, since a finalizer was not removed. The
-finding names the program that should remove it, and the object that this program waits for.
+finding names the program that should remove it, and the object that this program waits for. Also an Application whose sync still runs: its deletion
+begins only after that.
 
 Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and no object with its name can be created.
 
@@ -43,6 +44,7 @@ from argolint import (
 )
 from argolint.edits import live_command
 from argolint.edits.advice import Shell, advice
+from argolint.edits.consequences import consequences
 from argolint.messages import quoting
 from argolint.redaction import excerpt
 from argolint.values import (
@@ -51,6 +53,7 @@ from argolint.values import (
     dig,
     enumerated,
     items,
+    mapping,
     maps,
     parse_time,
     sh,
@@ -275,10 +278,13 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
     lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
     errors = _deletion_errors(app)
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
+    syncing = bool(mapping(app.raw, "operation"))
     dull = None if deleted else _hook_without_health(app, fleet)
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
     waits = (
-        f" while {deleted[0].id}{more} a finalizer"
+        ": it begins only when the running sync has ended"
+        if syncing
+        else f" while {deleted[0].id}{more} a finalizer"
         if deleted
         else f": PostDelete hook {dull.id} has no health, on which this release stops"
         if dull
@@ -295,10 +301,17 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
+            *(
+                [f"operation {app.operation.phase}: {excerpt(app.operation.message, 400)}"]
+                if syncing and app.operation
+                else []
+            ),
             *(f"condition {c.type}: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
-        fixes=(_lost_cluster_fix(app),)
+        fixes=_end_of_sync_fixes(app)
+        if syncing
+        else (_lost_cluster_fix(app),)
         if lost
         else _dull_hook_fixes(app, fleet)
         if dull
@@ -306,9 +319,17 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
             *((Symptom.sync(), Symptom.health()) if lost else ()),
+            *(consequences(app) if syncing else ()),
         ),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
     )
+
+
+def _end_of_sync_fixes(app: App) -> tuple[Fix, ...]:
+    """The end of an operation, without which the controller begins no deletion (controller/appcontroller.go, processAppOperationQueueItem)."""
+    facts = {"app": str(app.ref), "name": app.ref.name, "namespace": app.ref.namespace}
+    ending = app.operation is not None and app.operation.phase == "Terminating"
+    return advice(__package__, "hook-stuck/unended" if ending else "finalizer-stuck/syncing", facts)
 
 
 def _deletion_errors(app: App) -> list[Condition]:

@@ -89,8 +89,8 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """At most one finding, for the running operation."""
     operation = app.operation
-    if operation is None or not _is_overdue(app, operation, options.minutes):
-        return
+    if operation is None or app.deleting or not _is_overdue(app, operation, options.minutes):
+        return  # finalizer-stuck says what the operation of an Application that is being deleted keeps up
     if operation.phase == "Terminating":
         yield _unended_finding(app, operation)
         return

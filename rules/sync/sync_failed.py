@@ -53,7 +53,7 @@ from ..shared.crds import wanted_definitions
 from ..shared.fields import EXPECTED, corrected, type_words
 from ..shared.operations import retries_text, with_end_of_retries
 from ._claims import class_wants, growth_findings
-from ._failed_hooks import HookFailure, hook_failure, hook_wants
+from ._failed_hooks import HookFailure, hook_failure, hook_wants, with_removal
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
@@ -181,7 +181,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     who = str(first.id) if first.id else f"application {app.ref}"
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f"{first.hook} hook " if first.hook else ""
-    subject = f"The last sync failed at {hook}{who}{more}"
+    subject = (
+        f"The last sync could not delete {who}{more}" if first.deletes else f"The last sync failed at {hook}{who}{more}"
+    )
     waits = retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
@@ -195,7 +197,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         fixes=(
             *with_end_of_retries(
                 app,
-                why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project)),
+                with_removal(
+                    app, first, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project))
+                ),
             ),
             *_no_retry_fixes(app, first),
         ),
@@ -291,7 +295,9 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
-        fixes=refusal_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
+        fixes=refusal_fixes(
+            app, Failed(None, condition.message, rule, cause, deletes=condition.type == "DeletionError"), empties=wipes
+        ),
         explains=(condition.symptom, *(Symptom("extra", r.key) for r in app.extra if wipes)),
     )
 
