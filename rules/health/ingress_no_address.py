@@ -215,7 +215,7 @@ def _fixes(
         "an Ingress that no one serves then counts as healthy, in every application",
     )
     if silent:
-        yield replace(publish, title=f"Or let that controller publish its address, by a setting or a later version")
+        yield replace(publish, title="Or let that controller publish its address, by a setting or a later version")
 
 
 def _publishing_fix(
