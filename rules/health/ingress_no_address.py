@@ -225,7 +225,7 @@ def _publishing_fix(
     waiting: Resource | None,
     running: ResourceKey | None,
 ) -> Fix:
-    """How the controller writes its address; where to look if its own arguments tell it to."""
+    """How the controller writes its address; where to look if its own arguments name one."""
     entry = _controller_of(ingress, named)
     name = entry["name"] if entry else "its controller"
     publishing = next((w for _, w in serving if entry and _mentions(w, entry.get("words", ()))), None)
