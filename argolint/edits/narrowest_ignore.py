@@ -47,7 +47,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
-        caveat=_caveat(app, resource, fields, operations),
+        caveat=_caveat(app, resource, fields, operations, pointers),
         older=(
             (Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
             (Edit("json-patch", ignore_entries(app, {**entry, "jsonPointers": joined})), _WRITES_ON),
@@ -86,7 +86,13 @@ def _list_above(resource: Resource, pointer: str) -> str:
     return pointer
 
 
-def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
+def _caveat(
+    app: App,
+    resource: Resource,
+    fields: Mapping[str, list[str]],
+    operations: Iterable[Object],
+    pointers: Sequence[str],
+) -> str:
     blind = (
         f"hides what {', '.join(fields['managedFieldsManagers'])} changes there"
         if "managedFieldsManagers" in fields
@@ -95,9 +101,10 @@ def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], opera
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
     once = ", Git's too" if adds or RESPECT in app.sync_options else ""
     respected = adds or RESPECT in app.sync_options
+    kept = any(get(resource.live, pointer) is not MISSING for pointer in pointers)  # what a sync takes from the live object
     closed = (
         "; no later commit to that list arrives"
-        if respected and "jqPathExpressions" in fields and resource.group not in GROUPS
+        if respected and kept and "jqPathExpressions" in fields and resource.group not in GROUPS
         else ""
     )
     others = len(application_rules(app.raw)) if adds else 0
