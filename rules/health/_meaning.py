@@ -16,6 +16,7 @@ from ..shared.fields import field_fixes
 from ..shared.messages import catalogue
 from ._composites import NO_COMPOSITE
 from ._grafanas import NO_FACTS
+from ._trigger_auth import NO_AUTH
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
 """Kinds with logs in kubectl."""
@@ -215,6 +216,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
         **NO_FACTS,
         **NO_COMPOSITE,
+        **NO_AUTH,
         "scaled": "",
         "idle": "",
     }

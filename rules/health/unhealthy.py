@@ -71,6 +71,7 @@ from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
+from ._trigger_auth import auth_facts, auth_wants
 from ._unseen import failed_condition
 from ._waiting import hook_fixes
 
@@ -86,6 +87,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield from (Want("live", node.id) for node in islice(filter(has_crashing_container, nodes), 1))
         yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
         yield from composition_wants(app, fleet, resource)
+        yield from auth_wants(app, fleet, resource)
     if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
@@ -434,7 +436,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas; the composite resource of a claim."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas; the composite resource of a claim; where the Secret of its ClusterTriggerAuthentication is."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -456,6 +458,7 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         "ill": "yes" if waits else "",
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
         **composite_facts(app, fleet, resource),
+        **auth_facts(app, fleet, resource),
         "scaled": _version_of_target(app, resource),
         "idle": _idle_target(app, resource),
     }
