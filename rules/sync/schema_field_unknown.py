@@ -41,7 +41,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import by_argocd, not_stored, renamed, settled
+from argolint.application.applied import by_argocd, not_stored, renamed, settled, shown_with_another
 from argolint.comparison import builtin, managers, syncs_server_side
 from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
@@ -437,6 +437,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     topic = "schema-field/builtin" if own else "schema-field/crd"
     facts = {**_facts(app, fleet, field, [c.pointer for c in changes]), "since": since if older else ""}
     meant = {} if own else _meant_names(app, resource, changes, crd)
+    echoes = [p for p, at in shown_with_another(app, resource).items() if any(below(c.pointer, at) for c in changes)]
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
@@ -446,12 +447,13 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
             "the last sync applied it, live does not hold it, and no one has written to the object since",
             *((f"the cluster runs Kubernetes {runs}",) if older else ()),
             *(f"{at}: the field {name!r} may be meant" for at, name in meant.items()),
+            *((f"shown only while the list differs: {enumerated(echoes)}",) if echoes else ()),
         ),
         fixes=(
             *_renames_fix(resource, meant, [c.pointer for c in changes if c.pointer not in meant]),
             *advice(__package__, topic, facts, resource.id),
         ),
-        explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+        explains=tuple(Symptom.change(resource.id, place) for place in (*(c.pointer for c in changes), *echoes)),
     )
 
 
