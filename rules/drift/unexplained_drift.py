@@ -137,7 +137,7 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
         if resource.group == ARGOCD:
             who = "someone removed it, such as with Argo CD's UI or CLI"
             if app.self_heal:  # it restores at once what someone removes
-                who = "the cluster has an older CRD of Argo CD, which drops it, or something removes it again and again"
+                who = "an older CRD of Argo CD drops it, or something removes it each time"
         fact = f"lacks {drift.places()} though it was applied: {who}"
     elif dropped:
         fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone removed it"
