@@ -199,7 +199,20 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                         "source": {"type": "string", "pattern": r"^[A-Za-z0-9]+ \(beta in 1\.\d+\)$"},
                     },
                 },
-            }
+            },
+            "argocd": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["kind", "path", "since"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "kind": {"enum": ["Application", "AppProject"]},
+                        "path": {"type": "string"},
+                        "since": {"type": "string", "pattern": r"^[23]\.\d+$"},
+                    },
+                },
+            },
         },
         "additionalProperties": {"type": "array", "items": {"type": "string"}},
     },

@@ -25,6 +25,7 @@ from argolint.comparison import (
 )
 from argolint.edits import RESPECT
 from argolint.values import below, dig, get
+from argolint.values.patterns import regex
 
 _MOST_PATHS = 200
 """Most entries of an Application, and most paths of all of them: each one is evaluated on every object."""
@@ -107,6 +108,14 @@ def removed_pointers(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
     """The pointers that the entry's pointers and jq paths remove from the live or the desired object."""
     sides = [side for side in (resource.live, resource.desired) if side is not None]
     return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
+
+
+_WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
+
+
+def whole_parts(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
+    """The essential parts of an object that the entry ignores as a whole: a commit to one is no difference either."""
+    return tuple(place for place in removed_pointers(entry, resource) if _WHOLE.fullmatch(place))
 
 
 def hidden_by(app: App, fleet: Fleet, entry: IgnoreRule) -> Mapping[ResourceKey, tuple[Change, ...]]:

@@ -33,6 +33,7 @@ from ._ignored import (
     selected_resources,
     selects,
     server_entries,
+    whole_parts,
 )
 from ._scalers import is_resting, scaler_of
 from ._writers import is_sort
@@ -51,7 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         changes = tuple(
             change
             for entry in ignored
-            if selects(entry, resource)
+            if selects(entry, resource) and not whole_parts(entry, resource)
             for change in _without_mixed_lists(app, resource, entry, hidden_by(app, fleet, entry)[resource.key])
             if _is_overwritten(app, resource, change) and not _is_shown(resource, change)
         )
@@ -82,7 +83,7 @@ def _git_field_finding(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[
     stated = [
         (resource, pointer)
         for resource in objects
-        if resource.live is not None and resource.desired is not None
+        if resource.live is not None and resource.desired is not None and not whole_parts(entry, resource)
         for pointer in removed(resource.desired, entry)
         if not below(pointer, "/status")
         and get(resource.live, pointer) is not MISSING

@@ -35,7 +35,6 @@ from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import IgnoreRule, managers, writer
 from argolint.edits import application_place, live_command
 from argolint.values import at_and_above, get, sh
-from argolint.values.patterns import regex
 
 from ._fields import change_line
 from ._ignored import (
@@ -50,13 +49,11 @@ from ._ignored import (
     selected_resources,
     server_entries,
     settings_key,
+    whole_parts,
 )
 from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
-
-_WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
-"""The essential parts of an object: if one is ignored as a whole, a commit to it is no difference either."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -69,7 +66,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             objects = selected_resources(app, single)
             found = [(r, c) for r in objects for c in _hidden_by_path(r, single, hidden[r.key])]
             origins = dict.fromkeys(_origin_text(change) for _, change in found)
-            whole = [(r, place) for r in objects for place in removed_pointers(single, r) if _WHOLE.fullmatch(place)]
+            whole = [(r, place) for r in objects for place in whole_parts(single, r)]
             if len(origins) > 1:
                 fact = f"hides {len(found)} differences of {len(origins)} origins, more than it was meant for"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", found[0][0], found[0][1].pointer, found)

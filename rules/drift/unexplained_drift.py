@@ -136,6 +136,8 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
         who = "a webhook or a disabled feature gate removes it" + ("" if app.self_heal else ", or someone did")
         if resource.group == ARGOCD:
             who = "someone removed it, such as with Argo CD's UI or CLI"
+            if app.self_heal:  # it restores at once what someone removes
+                who = "an older CRD of Argo CD drops it, or something removes it each time"
         fact = f"lacks {drift.places()} though it was applied: {who}"
     elif dropped:
         fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone removed it"
@@ -154,7 +156,9 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
         fixes=(_one_manager_fix(resource, replacer), *_reader_fixes(drift, label_key))
         if replacer
         else (
-            sync_fix(app, resource, "Sync the object to Git's value") if resource.group == ARGOCD else None,
+            sync_fix(app, resource, "Sync the object to Git's value")
+            if resource.group == ARGOCD and not app.self_heal
+            else None,
             drift.drop("Leave out of Git what does not stay"),
             drift.ignore(),
         )

@@ -41,7 +41,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import by_argocd, not_stored, renamed, settled
+from argolint.application.applied import by_argocd, not_stored, renamed, settled, shown_with_another
 from argolint.comparison import builtin, managers, syncs_server_side
 from argolint.edits import application_place, ignore_less, manifest_patch, removals
 from argolint.edits.advice import Shell, advice
@@ -66,6 +66,7 @@ from argolint.values.schema import Fault, faults, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ..shared.operations import with_end_of_retries
+from ._argocd_fields import newer_fields
 from ._failures import failures_explained_by
 from ._field_checks import spot_of
 from ._levels import Misplaced, keeps_value, misplaced_field, repair_operations
@@ -108,7 +109,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
     for resource in app.changed:
-        if not _is_of_server(resource.group) and _sent_in_vain(app, resource):
+        if not _is_of_server(resource.group) and _sent_in_vain(app, fleet, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
     yield from narrowed_wants(app, fleet)
 
@@ -131,7 +132,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped_field_findings(app, resource)
-        elif pruned := _dropped_changes(app, resource):
+        elif pruned := _dropped_changes(app, fleet, resource):
             yield _not_kept_finding(app, fleet, resource, pruned)
     yield from narrowed_findings(app, fleet)
     for resource in () if refused else app.stated:
@@ -367,7 +368,7 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     )
 
 
-def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
+def _dropped_changes(app: App, fleet: Fleet, resource: Resource) -> tuple[Change, ...]:
     """Fields that the last sync sent and the API server dropped, since its schema or the CRD does not declare them.
 
     Of an empty field only a CRD that is known not to declare it says so: programs leave empty fields out, too.
@@ -379,10 +380,10 @@ def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
         known = declares(schemas, resource.id.version, change.pointer)
         return not known and (known is False or bool(change.desired) or change.live is not MISSING)
 
-    return tuple(sorted(filter(drops, _sent_in_vain(app, resource)), key=lambda change: not change.desired))
+    return tuple(sorted(filter(drops, _sent_in_vain(app, fleet, resource)), key=lambda change: not change.desired))
 
 
-def _sent_in_vain(app: App, resource: Resource) -> tuple[Change, ...]:
+def _sent_in_vain(app: App, fleet: Fleet, resource: Resource) -> tuple[Change, ...]:
     """Fields that the last sync sent and live does not hold, although no one else has written to the object since."""
     if not settled(app, resource) or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
@@ -391,7 +392,7 @@ def _sent_in_vain(app: App, resource: Resource) -> tuple[Change, ...]:
         for c in resource.changes
         if not_stored(resource, c)
         and not below(c.pointer, "/metadata")
-        and not _is_argocds_own(resource, c)
+        and (newer_fields(app, fleet, resource, c) or not _is_argocds_own(resource, c))
         and renamed(app, resource, c) is None
     )
 
@@ -418,25 +419,33 @@ def _kept_since(kind: str, pointer: str) -> str:
 
 
 def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    runs = fleet.kubernetes_version(app.cluster)
     pointer = changes[0].pointer
     own = _is_of_server(resource.group)
+    newer = [(change, fields) for change in changes if (fields := newer_fields(app, fleet, resource, change))]
+    later = {place: since for _, fields in newer for place, since in fields.items()}
+    product, runs = ("Argo CD", fleet.version) if later else ("Kubernetes", fleet.kubernetes_version(app.cluster))
+    if later:
+        changes, pointer = tuple(change for change, _ in newer), next(iter(later))
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     them = "it" if len(changes) == 1 else "them"
     why = f"{'' if sure else 'most likely '}since its CRD does not declare {them}"
-    since = _kept_since(resource.kind, pointer) if own else ""
+    since = max(later.values(), key=lambda v: parse_version(v) or (), default="")
+    if own:
+        since = _kept_since(resource.kind, pointer)
     older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
         why = "most likely unknown to it or behind a feature gate"
     if older:
-        why = f"which Kubernetes keeps from {since} on"
-    counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
+        why = f"which {product} keeps from {since} on"
     path = "".join("[]" if index_of(token) is not None else f".{token}" for token in split_pointer(pointer))
     field = _UndeclaredField("", (path,), resource, live_only=False, schema_owner="crd", diff=False, crd=crd)
-    topic = "schema-field/builtin" if own else "schema-field/crd"
-    facts = {**_facts(app, fleet, field, [c.pointer for c in changes]), "since": since if older else ""}
-    meant = {} if own else _meant_names(app, resource, changes, crd)
+    topic = "schema-field/argocd" if later else "schema-field/builtin" if own else "schema-field/crd"
+    dropped = list(later) or [c.pointer for c in changes]
+    counted = pointer + (f" and {len(dropped) - 1} more" if len(dropped) > 1 else "")
+    facts = {**_facts(app, fleet, field, dropped), "since": since if older else ""}
+    meant = {} if own or later else _meant_names(app, resource, changes, crd)
+    echoes = [p for p, at in shown_with_another(app, resource).items() if any(below(c.pointer, at) for c in changes)]
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
@@ -444,14 +453,15 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
         confidence="proven" if sure else "likely",
         evidence=(
             "the last sync applied it, live does not hold it, and no one has written to the object since",
-            *((f"the cluster runs Kubernetes {runs}",) if older else ()),
+            *((f"{'this is' if later else 'the cluster runs'} {product} {runs}",) if older else ()),
             *(f"{at}: the field {name!r} may be meant" for at, name in meant.items()),
+            *((f"shown only while the list differs: {enumerated(echoes)}",) if echoes else ()),
         ),
         fixes=(
             *_renames_fix(resource, meant, [c.pointer for c in changes if c.pointer not in meant]),
             *advice(__package__, topic, facts, resource.id),
         ),
-        explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+        explains=tuple(Symptom.change(resource.id, place) for place in (*(c.pointer for c in changes), *echoes)),
     )
 
 
