@@ -152,7 +152,10 @@ def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     known = {f"comparison-error/{e.advice}" for e in catalogue().entries if e.rule == "comparison-error"}
     assert set(needed) == {
         *known,
-        *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env", "path-hydrated", "revision-former")),
+        *(
+            f"comparison-error/{t}"
+            for t in ("remembered", "refused", "plugin-env", "path-hydrated", "revision-former", "health-built-in")
+        ),
     }
 
 

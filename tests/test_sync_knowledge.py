@@ -123,6 +123,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                             "version": {"type": "string", "pattern": "^v\\d"},
                             "kinds": {"type": "array", "items": {"type": "string"}},
                             "same_fields": {"type": "array", "items": {"type": "string"}},
+                            "since": {"type": "string", "pattern": r"^1\.\d+$"},
                             "wrapped": {
                                 "type": "array",
                                 "items": {"type": "object", "required": ["kind", "at", "having", "into"]},

@@ -101,7 +101,9 @@ def _caveat(
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
     once = ", Git's too" if adds or RESPECT in app.sync_options else ""
     respected = adds or RESPECT in app.sync_options
-    kept = any(get(resource.live, pointer) is not MISSING for pointer in pointers)  # what a sync takes from the live object
+    kept = any(
+        get(resource.live, pointer) is not MISSING for pointer in pointers
+    )  # what a sync takes from the live object
     closed = (
         "; no later commit to that list arrives"
         if respected and kept and "jqPathExpressions" in fields and resource.group not in GROUPS

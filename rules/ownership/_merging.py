@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,11 +51,16 @@ def _lacking(base: Any, other: Any, by_name: bool = True) -> Any:
         return _CONTRADICTS if _CONTRADICTS in parts.values() else parts or _NOTHING
     if not isinstance(base, list) or not isinstance(other, list):
         return _CONTRADICTS
-    new = [item for item in other if item not in base]
+    there = {_identity(item) for item in base}
+    new = [item for item in other if _identity(item) not in there]
     names = [row.get("name") if isinstance(row, Mapping) else None for row in (*base, *new)]
     if by_name and (None in names or len({str(name) for name in names}) < len(names)):
         return _CONTRADICTS
     return new or _NOTHING
+
+
+def _identity(item: Any) -> str:
+    return json.dumps(item, sort_keys=True, default=str)
 
 
 def _joined(base: Any, part: Any) -> Any:

@@ -50,7 +50,7 @@ def only_object(app: App, is_meant: Callable[[Object], bool], side: str = "live"
 
 def _objects_satisfying(app: App, is_meant: Callable[[Object], bool], side: str) -> Iterator[Resource]:
     for resource in app.resources:
-        state = resource.live if side == "live" else resource.desired
+        state = resource.live if side == "live" else resource.as_compared.desired
         if state is not None and is_meant(state):
             yield resource
 

@@ -17,6 +17,7 @@ pkg/sync/sync_context.go (`The Kubernetes API could not find version …`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from argolint import (
@@ -28,6 +29,7 @@ from argolint import (
     Fleet,
     Follows,
     Location,
+    Need,
     Object,
     Rank,
     Related,
@@ -215,7 +217,7 @@ def _fixes(
     usable = wanted and (unseen or (not same_group and bool(served)) or wanted.rpartition("/")[2] in served)
     if usable:
         more = f", and the same in {len(resources) - 1} more" if len(resources) > 1 else ""
-        yield manifest_patch(
+        fix = manifest_patch(
             first.id,
             f"Write apiVersion: {wanted}{more}",
             [{"op": "replace", "path": "/apiVersion", "value": wanted}, *_wrapped_items(first, entry or {})],
@@ -238,6 +240,8 @@ def _fixes(
                 ),
             ),
         )
+        since = str((entry or {}).get("since") or "")
+        yield replace(fix, needs=(Need("kubernetes", since),)) if since else fix
     elif wanted and entry is not None:
         bridge = (
             f" to {entry['bridge']}, which serves both"

@@ -171,7 +171,8 @@ def _undeclared_field(app: App, message: str, resource: Resource | None) -> _Und
     if resource is None and named(message) is None:
         side = "live" if live_only else "desired"
         pointer = _pointer(paths[0], None)
-        resource = only_object(app, lambda obj: get(obj, pointer) is not MISSING, side)
+        found = only_object(app, lambda obj: get(obj, pointer) is not MISSING, side)
+        resource = found.as_compared if found else None
     about = named(message)
     group = resource.group if resource else about.group if about else None
     by_argocd = where == "structured-merge"
@@ -440,7 +441,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
         why = f"which {product} keeps from {since} on"
     path = "".join("[]" if index_of(token) is not None else f".{token}" for token in split_pointer(pointer))
     field = _UndeclaredField("", (path,), resource, live_only=False, schema_owner="crd", diff=False, crd=crd)
-    topic = "schema-field/argocd" if later else "schema-field/builtin" if own else "schema-field/crd"
+    topic = "schema-field/newer-argocd" if later else "schema-field/builtin" if own else "schema-field/crd"
     dropped = list(later) or [c.pointer for c in changes]
     counted = pointer + (f" and {len(dropped) - 1} more" if len(dropped) > 1 else "")
     facts = {**_facts(app, fleet, field, dropped), "since": since if older else ""}
