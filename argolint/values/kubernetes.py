@@ -74,6 +74,11 @@ def data_keys(obj: Object | None) -> frozenset[str]:
     return frozenset(key for field in DATA_FIELDS for key in mapping(obj, field))
 
 
+def has_data(obj: Object | None, key: str = "") -> bool:
+    """True if a Secret or ConfigMap has the key, or any key if none is given. Takes the same time for any number of keys."""
+    return any(key in data if key else data for data in (mapping(obj, field) for field in DATA_FIELDS))
+
+
 class Typed(Protocol):
     """Anything with a group and a kind: a Resource, a ResourceId, a ResourceKey."""
 

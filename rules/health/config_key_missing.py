@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence, Set
 from argolint import MISSING, App, AppRef, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Want
 from argolint.edits import manifest_patch, manifest_text
 from argolint.values import annotations_of, enumerated, join_pointer, mapping, text_at
-from argolint.values.kubernetes import DATA_FIELDS, data_keys, is_custom
+from argolint.values.kubernetes import DATA_FIELDS, data_keys, has_data, is_custom
 
 from ..shared.labels import labels_at
 from ..shared.peers import peer_wants, peers
@@ -147,13 +147,12 @@ def _mounted_alone(app: App, workload: Resource) -> Iterator[ReadKey]:
 
 def _is_lacking(holder: Resource, key: str) -> bool:
     """True if Git shows all keys of the object but not this one, and the live object will not have it either."""
-    keys = data_keys(holder.desired)
-    if holder.desired is None or not keys or key in keys or _is_filled(holder):
+    if not has_data(holder.desired) or has_data(holder.desired, key) or _is_filled(holder):
         return False
     if holder.live is None:
         return True
     removed = {c.pointer for c in (*holder.changes, *holder.pending) if c.desired is MISSING}
-    return key not in data_keys(holder.live) or any(f"/{field}{join_pointer(key)}" in removed for field in DATA_FIELDS)
+    return not has_data(holder.live, key) or any(f"/{field}{join_pointer(key)}" in removed for field in DATA_FIELDS)
 
 
 def _is_filled(holder: Resource) -> bool:

@@ -171,7 +171,8 @@ def _removal_finding(
     first, *others = resources
     use = f"{_objects_text(resources)} {'use' if others else 'uses'} {first.id.api_version}"
     unused = fleet.api_versions(app.cluster) and not served and entry["product"] != "Kubernetes"
-    drops = f"{entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync"
+    upgrade = f"upgrading {'' if entry['product'] == 'Kubernetes' else entry['product'] + ' on '}cluster {app.cluster}"
+    drops = f"{entry['product']} drops in {entry['removed_in']}: {upgrade} will break its sync"
     return Finding(
         message=f"{use}, which {entry['product']} has dropped in {entry['removed_in']}."
         if unused
