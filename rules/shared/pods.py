@@ -283,6 +283,17 @@ def _scheduler_message(app: App, node: Node) -> str:
     return text_at(scheduled, "message")
 
 
+def scale_up_refusal(app: App, node: Node) -> str:
+    """Why the cluster autoscaler adds no node for the pod, by its newest word; empty where it says nothing, or has added one since."""
+    said = [
+        e
+        for e in app.events(node.id, node.uid) or ()
+        if e.reason in ("NotTriggerScaleUp", "TriggeredScaleUp") and e.last
+    ]
+    newest = max(said, key=lambda e: e.last or app.observed_at, default=None)
+    return newest.message if newest is not None and newest.reason == "NotTriggerScaleUp" else ""
+
+
 def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
     """The kubelet's messages on waiting containers, if there is no Event left."""
     status = mapping(_own_status(app, node), "status")
