@@ -260,8 +260,11 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
             catalogue().match(part, "scheduling")
             for part in message_parts(trouble.text.rpartition("nodes are available:")[2])
         )
-        entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
-        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
+        found = [part for part in parts if part and part.entry.cause == trouble.cause]
+        if not found:
+            return trouble.cause, {}
+        decides = max(found, key=lambda part: part.entry.place)
+        return decides.entry.advice, {k: excerpt(v, 253) for k, v in decides.facts.items()}
     if trouble.cause == "scheduler":
         return trouble.cause, {}
     match = catalogue().match(trouble.whole or trouble.text, "pod")

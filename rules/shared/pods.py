@@ -387,6 +387,14 @@ _ITEM = regex(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
 _PREEMPTION = regex(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
+_OF_KARPENTER = "Failed to schedule pod, "
+
+
+def _is_full(clause: str) -> bool:
+    said = catalogue().match(clause, "scheduling")
+    return said is not None and said.entry.id == "scheduling/pool-limit"
+
+
 def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str, str]:
     """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
 
@@ -395,6 +403,9 @@ def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str,
     is left out of the text.
     """
     text = _PREEMPTION.sub("", message).strip()
+    clauses = text.removeprefix(_OF_KARPENTER).split("; ") if text.startswith(_OF_KARPENTER) else []
+    if any(map(_is_full, clauses)):  # one clause for each pool: one that fits the pod, and is only full, comes first
+        text = "; ".join(sorted(clauses, key=lambda clause: not _is_full(clause)))
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
     for part in message_parts(body if found else text):
