@@ -87,8 +87,8 @@ def explained(app: App, fleet: Fleet, resource: Resource, finding: Finding, said
         return _with(
             finding, f"{head}:{port}, and {there.id} has {ports_text(ports)}.", pointer, "reference", ported, there
         )
-    ill = _ill_behind(app, there)
-    if ill is None or ill.id == resource.id:
+    ill = _behind(app, there)
+    if ill is None or ill.health.status not in ("Progressing", "Degraded", "Missing") or ill.id == resource.id:
         return None
     facts = {"maker": str(ill.id), "command": Shell(kubectl_name(ill.id)), "object": str(resource.id)}
     found = _with(
@@ -100,6 +100,20 @@ def explained(app: App, fleet: Fleet, resource: Resource, finding: Finding, said
         there,
     )
     return replace(found, follows=(Follows(Symptom.health(ill.id)),))
+
+
+def answered(app: App, fleet: Fleet, resource: Resource, said: str) -> str:
+    """That the Service which it calls is there and its workload well, so that neither is what it waits for; empty otherwise."""
+    stuck = UNENDED.search(said)
+    called = _called(app, fleet, resource, stuck["name"]) if stuck and stuck["name"] else None
+    there = (
+        next((m for m in services(app, called[3].namespace) if m.id.name == called[3].name), None) if called else None
+    )
+    behind = _behind(app, there) if there else None
+    if called is None or there is None or behind is None or behind.health.status != "Healthy":
+        return ""
+    host, port = called[2], called[4]
+    return f"it names {host}{f':{port}' if port else ''}: {there.id} is there, and {behind.id} is Healthy"
 
 
 def _with(
@@ -132,11 +146,10 @@ def _port_fix(resource: Resource, pointer: str, text: str, port: int, ports: Seq
     return (manifest_patch(resource.id, f"Wait for port {ports[0].number}", steps, "its pods restart"),)
 
 
-def _ill_behind(app: App, service: Member) -> Resource | None:
-    """The only workload behind the Service, if it is not well."""
+def _behind(app: App, service: Member) -> Resource | None:
+    """The only workload behind the Service."""
     selector = plain_selector(dig(service.spec, "selector"))
     if selector is None or selector.empty:
         return None
     behind = [m for m in pod_templates(app, service.id.namespace) if selector.matches(m.labels)]
-    found = app.resource(behind[0].id.key) if len(behind) == 1 else None
-    return found if found is not None and found.health.status in ("Progressing", "Degraded", "Missing") else None
+    return app.resource(behind[0].id.key) if len(behind) == 1 else None

@@ -40,7 +40,7 @@ from argolint import (
 )
 from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, dig, mapping, text_at, texts
+from argolint.values import annotations_of, dig, mapping, maps, text_at, texts
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
@@ -48,6 +48,7 @@ from argolint.values.quantities import amount
 from ..shared.age import Patience, is_overdue, waiting_since
 from ..shared.labels import is_similar_name, label_selector, labels_at
 from ..shared.peers import peer_wants
+from ._sharing import claims_of
 
 _LEGACY = "volume.beta.kubernetes.io/storage-class"
 _PEERS = 20
@@ -224,6 +225,19 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
         )
 
 
+def _mounts(app: App, pod: Node, claim: Resource) -> bool:
+    """Whether the workload above the pod gives it this claim; False where no managed object shows its volumes."""
+    owner = app.resource(app.root(pod).id.key)
+    if owner is None:
+        return False
+    made = maps(owner.any, "spec", "volumeClaimTemplates") if owner.kind == "StatefulSet" else ()
+    names = (
+        *(name for name, _ in claims_of(owner.any)),
+        *(f"{text_at(t, 'metadata', 'name')}-{pod.id.name}" for t in made),
+    )
+    return claim.name in names
+
+
 def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
     other = found.other
     name = f"{other.kind} {other.name}" if other else ""
@@ -231,7 +245,10 @@ def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
     users = [
         n
         for n in app.nodes
-        if n.id.kind == "Pod" and n.id.namespace == claim.namespace and n.health.status != "Healthy"
+        if n.id.kind == "Pod"
+        and n.id.namespace == claim.namespace
+        and n.health.status != "Healthy"
+        and _mounts(app, n, claim)
     ]
     return Finding(
         message=f"{claim.id} stays unbound: it asks for {excerpt(found.asked, 120)}, {name} {has}, so its pods are not scheduled.",

@@ -4,7 +4,7 @@ What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete and 
 
 Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before someone deletes it.
 
-How to fix: RollingUpdate, or delete the old pods one after the other. Some workloads are meant so (`ondelete.yaml`): a program deletes their pods, or each new pod needs a person.
+How to fix: RollingUpdate, or delete the old pods one after the other; neither while a pod of the new revision does not run. Some workloads are meant so (`ondelete.yaml`): a program deletes their pods, or each new pod needs a person.
 
 Example: a log collector with `updateStrategy: {type: OnDelete}` after a new image was synced.
 
@@ -13,14 +13,20 @@ Sources: gitops-engine/pkg/health/health_daemonset.go and health_statefulset.go;
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from argolint import App, Finding, Fix, Fleet, Location, Object, Resource, Rule
+from argolint import App, Finding, Fix, Fleet, Location, Node, Object, Resource, Rule
 from argolint.edits import live_command, manifest_patch
+from argolint.redaction import excerpt
 from argolint.values import dig, labels_of, mapping, number_at, sh, text_at
 from argolint.values.knowledge import load
 
+from ..shared.pods import status_reason, unwell_below
+
 _KINDS = ("StatefulSet", "DaemonSet")
+_REVISION = "controller-revision-hash"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -65,6 +71,19 @@ def _meant_so(resource: Resource) -> Object:
 def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     known = _meant_so(resource)
     program = text_at(known, "by")
+    if (failing := _failing_new_pod(app, resource)) is not None:
+        reason = excerpt(failing.health.message.rstrip("."), 160) or status_reason(failing) or failing.health.status
+        return Finding(
+            message=f"{old} of {total} pods of {resource.id} run an older revision, and {failing.id} of the new one is not well: {reason}.",
+            at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
+            fixes=(
+                live_command(
+                    failing.id,
+                    f"Repair what keeps {failing.id} from running, before other pods follow",
+                    f"kubectl {_in_namespace(resource)}describe pod {sh(failing.id.name)}",
+                ),
+            ),
+        )
     how = (
         f"{program} deletes them, and has not yet"
         if program
@@ -78,7 +97,7 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
 
 
 def _fixes(app: App, resource: Resource, known: Object) -> Iterator[Fix]:
-    namespace = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    namespace = _in_namespace(resource)
     if program := text_at(known, "by"):
         command = (
             f"kubectl {namespace}get pods -o wide\nkubectl {namespace}get events --sort-by=.lastTimestamp | tail -20"
@@ -102,11 +121,34 @@ def _fixes(app: App, resource: Resource, known: Object) -> Iterator[Fix]:
     )
 
 
+def _in_namespace(resource: Resource) -> str:
+    return f"-n {sh(resource.namespace)} " if resource.namespace else ""
+
+
+def _failing_new_pod(app: App, resource: Resource) -> Node | None:
+    """A pod of the new revision that is not well; None where the tree does not show which revision is new."""
+    new = _new_revision(app, resource)
+    unwell = unwell_below(app).get(resource.uid, ()) if new else ()
+    return next((n for n in unwell if n.id.kind == "Pod" and n.labels.get(_REVISION) == new), None)
+
+
+def _new_revision(app: App, resource: Resource) -> str:
+    """The revision that new pods get: a StatefulSet says it; a DaemonSet's is that of its youngest pod, if as many pods have it as its status says."""
+    if resource.kind == "StatefulSet":
+        return text_at(resource.live, "status", "updateRevision")
+    pods = [n for n in app.children(resource.uid) if n.id.kind == "Pod" and n.created_at]
+    if not pods:
+        return ""
+    of_youngest = max(pods, key=lambda n: n.created_at or datetime.min.replace(tzinfo=UTC)).labels.get(_REVISION, "")
+    have = Counter(n.labels.get(_REVISION, "") for n in pods)[of_youngest]
+    return of_youngest if have == number_at(mapping(resource.live, "status"), "updatedNumberScheduled") else ""
+
+
 def _first_old(app: App, resource: Resource) -> str:
     """The first pod of an older revision, the last one of a StatefulSet; a word for it where the tree does not show it."""
     wanted = text_at(resource.live, "status", "updateRevision")
     pods = [n for n in app.descendants(resource.uid) if n.id.kind == "Pod"] if wanted else []
-    old = [n.id.name for n in pods if n.labels.get("controller-revision-hash") not in (None, wanted)]
+    old = [n.id.name for n in pods if n.labels.get(_REVISION) not in (None, wanted)]
     return sh(max(old, key=lambda name: (len(name), name))) if old else "POD"
 
 

@@ -57,6 +57,7 @@ from ..shared.pods import (
     Trouble,
     has_own_reasons,
     refused_claim,
+    scale_up_refusal,
     scheduling_cause,
     singular,
     trouble_pointer,
@@ -371,6 +372,8 @@ def _evidence(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tr
     if resource.health.status:
         yield f"health of {resource.id}: {resource.health.status} {resource.health.message}".rstrip()
     yield f"{trouble.node.id}: {trouble.text}"
+    if refusal := scale_up_refusal(app, trouble.node) if trouble.verb == "cannot be scheduled" else "":
+        yield f"cluster autoscaler: {excerpt(refusal)}"
     asked = trouble.node.uid != resource.uid or has_own_reasons(app, resource, nodes)
     if asked and app.events(trouble.node.id, trouble.node.uid) is None:
         yield f"Events of {trouble.node.id} could not be read"

@@ -356,6 +356,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     found = resolved(finding, complaint, ("health-check",))
     if found.relation is None and (begun := _init_waits.explained(app, fleet, resource, finding, reason)) is not None:
         return begun
+    if answer := _init_waits.answered(app, fleet, resource, reason) if own_words else "":
+        found = replace(found, evidence=(*found.evidence, answer))
     found = found if found.relation else _governing.unnamed(app, fleet, resource, found)
     return _by_child(app, fleet, resource, found)
 

@@ -28,6 +28,7 @@ from .pods import (
     holders,
     is_pod_of,
     message_parts,
+    scale_up_refusal,
     status_reason,
     trouble_pointer,
     unread_pull_secrets,
@@ -260,8 +261,11 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
             catalogue().match(part, "scheduling")
             for part in message_parts(trouble.text.rpartition("nodes are available:")[2])
         )
-        entries = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
-        return max(entries, key=lambda entry: entry.place).advice if entries else trouble.cause, {}
+        found = [part for part in parts if part and part.entry.cause == trouble.cause]
+        if not found:
+            return trouble.cause, {}
+        decides = max(found, key=lambda part: part.entry.place)
+        return decides.entry.advice, {k: excerpt(v, 253) for k, v in decides.facts.items()}
     if trouble.cause == "scheduler":
         return trouble.cause, {}
     match = catalogue().match(trouble.whole or trouble.text, "pod")
@@ -309,6 +313,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "pointer": pointer,
         "node": trouble.node.id.name,
         "node_kind": trouble.node.id.kind.lower(),
+        "full": "max node group size reached" in scale_up_refusal(app, trouble.node),
         "short": ", ".join(sorted(set(INSUFFICIENT.findall(trouble.text)))) or "resources",
         "labels": [f"{k}={v}" for k, v in sorted(selector.items())] if isinstance(selector, dict) else [],
         "tolerations": dump([{"tolerations": tolerations}]).rstrip() if tolerations else "",

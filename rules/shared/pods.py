@@ -283,6 +283,17 @@ def _scheduler_message(app: App, node: Node) -> str:
     return text_at(scheduled, "message")
 
 
+def scale_up_refusal(app: App, node: Node) -> str:
+    """Why the cluster autoscaler adds no node for the pod, by its newest word; empty where it says nothing, or has added one since."""
+    said = [
+        e
+        for e in app.events(node.id, node.uid) or ()
+        if e.reason in ("NotTriggerScaleUp", "TriggeredScaleUp") and e.last
+    ]
+    newest = max(said, key=lambda e: e.last or app.observed_at, default=None)
+    return newest.message if newest is not None and newest.reason == "NotTriggerScaleUp" else ""
+
+
 def _kubelet_messages(app: App, node: Node) -> tuple[str, ...]:
     """The kubelet's messages on waiting containers, if there is no Event left."""
     status = mapping(_own_status(app, node), "status")
@@ -376,6 +387,14 @@ _ITEM = regex(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
 _PREEMPTION = regex(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
+_OF_KARPENTER = "Failed to schedule pod, "
+
+
+def _is_full(clause: str) -> bool:
+    said = catalogue().match(clause, "scheduling")
+    return said is not None and said.entry.id == "scheduling/pool-limit"
+
+
 def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str, str]:
     """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
 
@@ -384,6 +403,9 @@ def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str,
     is left out of the text.
     """
     text = _PREEMPTION.sub("", message).strip()
+    clauses = text.removeprefix(_OF_KARPENTER).split("; ") if text.startswith(_OF_KARPENTER) else []
+    if any(map(_is_full, clauses)):  # one clause for each pool: one that fits the pod, and is only full, comes first
+        text = "; ".join(sorted(clauses, key=lambda clause: not _is_full(clause)))
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
     for part in message_parts(body if found else text):
