@@ -10,7 +10,7 @@ How to fix: put the child into the namespace of Argo CD. Or let Argo CD serve th
 Example: `metadata.namespace: team-a` of a child, written for the namespace that the child deploys to.
 
 Sources: Argo CD's documentation, Applications in any namespace (application.namespaces, spec.sourceNamespaces); tried with Argo CD 3.6.1. Children
-younger than five minutes (option `minutes`), those in other clusters, and a new one next to live ones in its namespace, are not reported.
+younger than five minutes (option `minutes`), those in other clusters, and a new one next to live ones or another Argo CD, are not reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     for child in _children(app, fleet):
         made = parse_time(text_at(child.live, "metadata", "creationTimestamp"))
         is_ahead = child.desired is not None and child.absent and fleet.serves(child.namespace) is False
-        if is_ahead and child.namespace not in settled:
+        if is_ahead and child.namespace not in settled and not _has_argo_cd(app, fleet, child.namespace):
             why = "will lie in a namespace where Argo CD looks for no Application"
             evidence = f"Argo CD looks for Applications in namespace {fleet.control_plane}"
         elif made is not None and "status" not in (child.live or {}) and is_overdue(app, made, options.span):
@@ -60,6 +60,16 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             evidence=(evidence, f"application {app.ref} deploys it"),
             fixes=advice(__package__, "child-app-unserved", facts),
         )
+
+
+def _has_argo_cd(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether an application deploys another Argo CD there, or another application has a child there."""
+    return any(
+        (key.kind == "Application" and app.resource(key) is None)
+        or key.name == "argocd-cm"
+        or key.name.endswith("application-controller")
+        for key in fleet.in_namespace(app.cluster, namespace)
+    )
 
 
 def _children(app: App, fleet: Fleet) -> Iterator[Resource]:
