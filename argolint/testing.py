@@ -3,7 +3,8 @@
 A fixture is `tests/rules/<rule-id>/bad-*.yaml` (the rule has findings) or `good-*.yaml` (no rule reports a warning or error)::
 
     about: one sentence
-    server: {version: v3.5.1, settings: {...}, clusters: [...], projects: [...], applicationsets: [...]}   # all optional
+    server: {version: v3.5.1, settings: {...},           # before 3.0 it tracks by label, if the settings do not say otherwise
+             clusters: [...], projects: [...], applicationsets: [...]}   # all optional
     taken_at: 2026-01-01T12:00:00Z                       # the current time of the check
     apps:
     - name: web                                          # missing parts of the Application get defaults
@@ -70,7 +71,7 @@ from argolint.model import Json, Object, stats
 from argolint.reports import assemble, document
 from argolint.server.transport import Answer, Query, Stats
 from argolint.suppression import suppress
-from argolint.values import dig, knowledge, owner_references, parse_time
+from argolint.values import dig, knowledge, owner_references, parse_time, parse_version
 
 _VERSION = "v3.5.1"
 _PERMISSIVE: Json = {
@@ -258,7 +259,7 @@ class FixtureTransport:
         self._apps = {app["name"]: app for app in data["apps"]}
         self._settings = {
             "url": self.server,
-            "trackingMethod": "annotation",
+            "trackingMethod": "label" if (parse_version(self._server.get("version")) or (3,)) < (3,) else "annotation",
             "controllerNamespace": "argocd",
             "resourceOverrides": {"*/*": {"ignoreDifferences": "jsonPointers:\n- /status\n"}},
             **(self._server.get("settings") or {}),
@@ -358,6 +359,8 @@ class FixtureTransport:
         given = app.get("spec") or {}
         if given.get("sources") and "source" not in given:
             spec.pop("source", None)
+        elif dig(given, "source", "chart") and "path" not in given["source"]:
+            del spec["source"]["path"]
         managed = [(r, self._managed(app, r)) for r in app.get("resources") or ()]
         resources = [
             {

@@ -192,7 +192,16 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     others = {
         f"sync-failed/{topic}"
-        for topic in ("empties", "hook", "hook-deadline", "gone", "recovered", "stale-version", "exists-already")
+        for topic in (
+            "deletion-refused",
+            "empties",
+            "hook",
+            "hook-deadline",
+            "gone",
+            "recovered",
+            "stale-version",
+            "exists-already",
+        )
     }
     assert set(needed) == {*causes, *said, *others}
 
@@ -366,6 +375,7 @@ def test_more_attempts_are_advised_only_where_attempts_can_help() -> None:
     helps = {
         "made-by/same",
         "comes-later/namespace",
+        "comes-later/namesake",
         "sync-failed/own-webhook",
         "owner-ill/starts",
         "sync-failed/webhook-kind",

@@ -124,8 +124,8 @@ def fill(template: str, chart: Mapping[str, Any]) -> str:
 
 
 def lives(item: Mapping[str, Any], version: str) -> bool:
-    first, have = number(item.get("since")), number(version)
-    return first is None or have is None or have >= first
+    first, end, have = number(item.get("since")), number(item.get("until")), number(version)
+    return have is None or ((first is None or have >= first) and (end is None or have < end))
 
 
 def places(chart: Mapping[str, Any], version: str) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
@@ -284,7 +284,7 @@ def judged(chart: Mapping[str, Any], version: str) -> Iterator[Row]:
             right = any(w <= n for w in wanted for n in named)
         else:
             right = any(
-                "if it is unknown, upgrade chart" in fix.title or fix.title.startswith("Ask the maint")
+                "unknown, upgrade chart" in fix.title or fix.title.startswith(("Ask the maint", "Upgrade chart"))
                 for f in mine
                 for fix in f.fixes
             )

@@ -82,9 +82,26 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "type": "array",
         "items": {
             "type": "object",
-            "required": ["match", "name", "setting"],
+            "required": ["match", "workload", "name", "setting"],
             "additionalProperties": False,
-            "properties": dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+            "properties": {
+                **dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
+                "workload": {"type": "array", "items": {"type": "string"}},
+                "words": {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[a-z_-]+$"}},
+            },
+        },
+    },
+    "health/ondelete.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["labels"],
+            "additionalProperties": False,
+            "properties": {
+                "labels": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}},
+                "by": {"type": "string"},
+                "needs": {"type": "string"},
+            },
         },
     },
     "shared/image_users.yaml": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
@@ -133,6 +150,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "left": {"const": True},
                 "kind": {"type": "string"},
                 "look": {"type": "string"},
+                "then": {"type": "string"},
             },
         },
     },
@@ -245,6 +263,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "required": ["group", "product", "server"],
             "additionalProperties": False,
             "properties": {key: {"type": "string"} for key in ("group", "product", "server", "instead", "caveat")},
+        },
+    },
+    "sync/git_files.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["match"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("match", "host")},
         },
     },
     "sync/validation.yaml": {

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from argolint.application.resource import Resource
 from argolint.edits import application_place, set_field
 from argolint.edits.advice import advice
-from argolint.model import AppRef, Json, Object, ResourceId, Want
+from argolint.model import AppRef, Follows, Json, Object, ResourceId, Want
+from argolint.redaction import excerpt
 from argolint.relations.denied import namespace_owner
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, peer
@@ -31,11 +32,12 @@ _OF_PROTOCOL: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The Gateway that a refused parentRef names: its owner, its id, its manifest; the reference and its place in the route."""
+    """The Gateway that a refused parentRef names: its owner, its id, its manifest and live state; the reference and its place in the route."""
 
     app: AppRef
     id: ResourceId
     manifest: Object
+    live: Object
     ref: Object
     pointer: str
 
@@ -80,7 +82,7 @@ def _named_gateways(complaint: Complaint) -> Iterator[_Named]:
         if place is None:  # a controller writes the namespace that the route leaves out
             place = next((i for i, one in enumerate(written) if one.get("name") == ref.get("name")), None)
         if held is not None and held.any and place is not None:
-            yield _Named(owner, held.id, held.any, written[place], f"/spec/parentRefs/{place}")
+            yield _Named(owner, held.id, held.any, held.live or {}, written[place], f"/spec/parentRefs/{place}")
 
 
 def refused_by_gateway(complaint: Complaint) -> Iterator[Explained]:
@@ -100,6 +102,34 @@ def refused_by_gateway(complaint: Complaint) -> Iterator[Explained]:
             place, listener, fault = max(faults, key=lambda f: _ORDER.index(f[2]))
             yield from _EXPLAIN[fault](complaint, named, place, listener)
             return
+        states = [(text_at(one, "name"), _listener_fault(named.live, text_at(one, "name"))) for _, one in meant]
+        if states and all(said is not None for _, said in states):
+            yield _ill_listener(complaint, named, *states[0])
+            return
+
+
+def _listener_fault(live: Object, name: str) -> str | None:
+    """What the controller says of a listener that it has not accepted; None if it has, or says nothing of it."""
+    for listener in maps(live, "status", "listeners"):
+        for condition in maps(listener, "conditions") if listener.get("name") == name else ():
+            if (condition.get("type"), condition.get("status")) == ("Accepted", "False"):
+                return text_at(condition, "message") or text_at(condition, "reason")
+    return None
+
+
+def _ill_listener(complaint: Complaint, named: _Named, listener: str, said: str | None) -> Explained:
+    """The Gateway's own listener is not accepted, so no route of it is."""
+    facts = {**_facts(complaint, named), "listener": listener}
+    return Explained(
+        "denied-by",
+        named.app,
+        named.id,
+        f'{complaint.id} is refused since listener "{listener}" of {named.id}{facts["owner"]} is not accepted itself.',
+        evidence=(f"the controller of {named.id} says of listener {listener}: {excerpt(said or '', 300)}",),
+        fixes=advice(__package__, "denied-by/listener-ill", facts, named.id),
+        follows=(Follows.finding("unhealthy", named.id, mended=True),),
+        pointer=named.pointer,
+    )
 
 
 def _is_meant(ref: Object, listener: Object) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
-from argolint.model import Follows, Object, ResourceId, Want
+from argolint.model import Follows, Object, ResourceId, Symptom, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
@@ -19,7 +20,7 @@ from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 _NO_ANSWER = regex(
-    r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
+    r"connection re(fused|set)|no endpoints available|have no addresses|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
     r"|service \"[^\"]{1,253}\" not found|timed? ?out|502 Bad Gateway|503 Service|service unavailable|Client\.Timeout|connect: ",
     re.IGNORECASE,
 )
@@ -150,17 +151,18 @@ def _explained(
         "later": str(KnownObject(app, workload).place.wave + 1) if workload else "",
     }
     foreign = app.ref != complaint.app.ref
+    own = (Follows(Symptom.health(workload.id)),) if workload and not foreign else ()
     return Explained(
         "owner-ill",
         app.ref,
         workload.id if workload else None,
         f"{complaint.subject} gets no answer from {service.id}: {why}.",
         evidence=(
-            f"the message names {service.id.name}.{service.id.namespace}.svc, a Service of Application {app.ref}",
+            f"the message names {service.id} of Application {app.ref}",
             why,
         ),
         fixes=advice(__package__, f"owner-ill/{topic}" if workload else "owner-ill/application", facts, complaint.id),
-        follows=(Follows(app=app.ref),) if foreign else (),
+        follows=(Follows(app=app.ref),) if foreign else own,
         likely=True,
     )
 
@@ -286,32 +288,30 @@ def ill_object(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_LEANS = regex(r"(?:Ref|Reference|[Cc]luster)$")
+_LEANS = regex(r"(?P<part>\w{0,60}?)(?:Ref|Reference|[Cc]luster)$")
 _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 
 def ill_owner(complaint: Complaint) -> Iterator[Explained]:
-    """A custom resource that belongs to an unhealthy one of its application, by label or reference; its sentence has a name that begins with the owner's."""
+    """A custom resource that belongs to an unhealthy one of its application, by label or reference.
+
+    Its sentence has a name that begins with the owner's, or a condition is named for the field of the reference: `NodeClassReady` for `nodeClassRef`.
+    """
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or "." not in id_.group:
         return
     words = frozenset(
         word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
     )
-    for name, kind in _named_owners(complaint.manifest, id_.kind):
-        other = next(
-            (
-                r
-                for r in app.resources
-                if r.name == name
-                and (r.kind == kind if kind else r.group == id_.group)
-                and r.namespace in ("", id_.namespace)
-            ),
-            None,
-        )
-        if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
+    for needed in _named_owners(complaint.manifest, id_):
+        by_condition = bool(needed.condition) and any(needed.condition in text for text in complaint.texts)
+        if not by_condition and not any(word == needed.name or word.startswith(f"{needed.name}-") for word in words):
             continue
-        if not any(word == name or word.startswith(f"{name}-") for word in words):
+        other = next((r for r in app.resources if needed.is_(r, id_)), None)
+        if other is None and needed.awaited and (found := _awaited_elsewhere(complaint, needed)):
+            yield found
+            return
+        if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
             continue
         facts = {
             "workload": str(other.id),
@@ -326,18 +326,71 @@ def ill_owner(complaint: Complaint) -> Iterator[Explained]:
             f"{id_} depends on {other.id}, which is {other.health.status}.",
             evidence=(f"{other.id}: {other.health.status} {other.health.message}".rstrip(),),
             fixes=advice(__package__, "owner-ill/waits", facts, id_),
+            follows=(Follows(Symptom.health(other.id)),),
             likely=True,
         )
         return
 
 
-def _named_owners(manifest: Object, own: str) -> Iterator[tuple[str, str]]:
-    """(name, kind or empty) of the owners that the manifest names, and of those of its own kind that it waits for."""
-    yield from ((text_at(one, "name"), own) for one in maps(manifest, "spec", "dependsOn"))
-    yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
-    for key, value in mapping(manifest, "spec").items():
-        if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):
-            yield text_at(value, "name"), text_at(value, "kind")
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """An object that another one names: the kind is empty if only the group is known. `awaited`: it waits for one of its own kind (dependsOn).
+
+    `condition`: the start of the condition that reports on it; empty if none is named after the field.
+    """
+
+    name: str
+    kind: str
+    namespace: str
+    awaited: bool = False
+    condition: str = ""
+
+    def is_(self, resource: Resource, own: ResourceId) -> bool:
+        return (
+            resource.name == self.name
+            and (resource.kind == self.kind if self.kind else resource.group == own.group)
+            and resource.namespace in ("", self.namespace)
+        )
+
+
+def _named_owners(manifest: Object, own: ResourceId) -> Iterator[_Needed]:
+    """The owners that the manifest names, and those of its own kind that it waits for, which may be in another namespace."""
+    for one in maps(manifest, "spec", "dependsOn"):
+        yield _Needed(text_at(one, "name"), own.kind, text_at(one, "namespace") or own.namespace, awaited=True)
+    for key, value in labels_of(manifest).items():
+        if key.endswith("/cluster"):
+            yield _Needed(value, "", own.namespace)
+    for spec in (mapping(manifest, "spec"), mapping(manifest, "spec", "template", "spec")):
+        for key, value in spec.items():
+            found = _LEANS.match(key)
+            if found and isinstance(value, dict) and text_at(value, "name"):
+                part = found["part"]
+                condition = f"{part[0].upper()}{part[1:]}Ready=False" if part else ""
+                yield _Needed(text_at(value, "name"), text_at(value, "kind"), own.namespace, condition=condition)
+
+
+def _awaited_elsewhere(complaint: Complaint, needed: _Needed) -> Explained | None:
+    """The object of another application for which this one waits, if that application is not well; the list has no health of its objects."""
+    id_, fleet = complaint.id, complaint.fleet
+    assert id_ is not None  # the caller has checked it
+    for key in fleet.of_kind(id_.cluster, id_.group, needed.kind):
+        owner = next((found for ref in fleet.owners(key) if (found := fleet.by_ref.get(ref)) is not None), None)
+        if (key.name, key.namespace) != (needed.name, needed.namespace) or owner is None:
+            continue
+        if owner.ref == complaint.app.ref or owner.health.status not in _NOT_WELL:
+            return None
+        facts = {"workload": str(key.id), "owner": str(owner.ref), "command": Shell(kubectl_name(key.id))}
+        return Explained(
+            "owner-ill",
+            owner.ref,
+            key.id,
+            f"{id_} waits for {key.id} of Application {owner.ref}, which is {owner.health.status}.",
+            evidence=(f"/spec/dependsOn names {key.id}",),
+            fixes=advice(__package__, "owner-ill/ill", facts, id_),
+            follows=(Follows(app=owner.ref),),
+            likely=True,
+        )
+    return None
 
 
 def _is_owned_by_it(complaint: Complaint, known: KnownObject) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
-from argolint.application.resource import Resource
-from argolint.edits.advice import advice
+from argolint.application.app import App
+from argolint.application.resource import Node, Resource
+from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.redaction import excerpt
 from argolint.relations.child import is_rolled_out
@@ -16,9 +17,9 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.relations.polarity import FINE_STATES, every_condition, reports_fault, reports_success
 from argolint.relations.waits import has_own_check
-from argolint.values import mapping, parse_time, parse_version, text_at
+from argolint.values import dig, mapping, maps, number_at, parse_time, parse_version, text_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import is_of_current_spec
+from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
 _WHOLE = ("Ready", "Available", "Healthy")
@@ -41,6 +42,8 @@ def contradicted_health(complaint: Complaint) -> Iterator[Explained]:
     if id_.group == "apps":
         if is_rolled_out(live) and not any(reports_fault(c) for c in conditions):
             yield _stale(complaint, resource)
+        elif _is_counted_otherwise(complaint.app, resource):
+            yield _miscounted(complaint, resource)
         return
     if "." not in id_.group or is_of_current_spec(live) is False:
         return
@@ -125,6 +128,54 @@ def _stale(complaint: Complaint, resource: Resource) -> Explained:
     )
 
 
+_SETTLED = timedelta(minutes=10)
+
+
+def _is_counted_otherwise(app: App, resource: Resource) -> bool:
+    """Whether a Deployment has been short of available pods for minutes, by its status, while the tree has all of them running and ready for as long."""
+    wanted, status = dig(resource.live, "spec", "replicas"), mapping(resource.live, "status")
+    short = next(
+        (c for c in maps(status, "conditions") if (c.get("type"), c.get("status")) == ("Available", "False")), {}
+    )
+    since = parse_time(short.get("lastTransitionTime"))
+    pods = [n for n in app.descendants(resource.uid) if n.id.kind == "Pod"] if resource.kind == "Deployment" else []
+    least = timedelta(seconds=number_at(resource.live, "spec", "minReadySeconds")) + _SETTLED
+    return (
+        since is not None
+        and app.observed_at - since > least
+        and wanted == len(pods) > number_at(status, "availableReplicas")
+        and all(_is_ready(n) and n.created_at is not None and app.observed_at - n.created_at > least for n in pods)
+    )
+
+
+def _is_ready(pod: Node) -> bool:
+    """Whether Argo CD shows the pod as Healthy, with all of its containers ready (controller/cache/info.go)."""
+    ready, _, of = pod.info.get("Containers", "").partition("/")
+    return pod.health.status == "Healthy" and bool(of) and ready == of
+
+
+def _miscounted(complaint: Complaint, resource: Resource) -> Explained:
+    facts = {
+        "app": str(complaint.app.ref),
+        "object": str(resource.id),
+        "command": Shell(kubectl_name(resource.id)),
+        "controller": complaint.fleet.control_plane,
+    }
+    pods, available = dig(resource.live, "spec", "replicas"), number_at(resource.live, "status", "availableReplicas")
+    return Explained(
+        "contradicts",
+        complaint.app.ref,
+        resource.id,
+        f"{resource.id} counts {available} available pods, and all of its {pods} are ready: the status that Argo CD judges is old.",
+        evidence=(
+            f"Argo CD: {excerpt(resource.health.message, 200)}",
+            "its pods in the resource tree are Healthy, with all containers ready",
+        ),
+        fixes=advice(__package__, "contradicts/miscounted", facts, resource.id),
+        likely=True,
+    )
+
+
 def _success(resource: Resource, conditions: Sequence[Object]) -> Object | None:
     """The condition by which its controller says that the whole object is well. Of a Degraded one, the first of several that all report success.
 
@@ -188,17 +239,33 @@ def _contradicted(
         "guard": f"obj.status ~= nil and obj.status.{outer} ~= nil" if outer else "obj.status ~= nil",
         "newer": _newer(complaint, resource),
         "version": fleet.version,
+        "app": str(complaint.app.ref),
     }
+    fixes = advice(__package__, "contradicts/health", given, id_)
+    why = "the health check is wrong, not the object"
+    if not given["newer"] and not fleet.derive(has_own_check, id_.group, id_.kind) and _is_of_the_past(resource):
+        why = "it judged an old state, or its health check is wrong"
+        fixes = (*advice(__package__, "contradicts/stale", given, id_), *fixes)
     return Explained(
         "contradicts",
         complaint.app.ref,
         id_,
-        f"{id_} says {says}, but Argo CD shows it as {health.status}: the health check is wrong, not the object.",
+        f"{id_} says {says}, but Argo CD shows it as {health.status}: {why}.",
         evidence=(seen, f"Argo CD: {health.status} {excerpt(health.message, 200)}".rstrip()),
-        fixes=advice(__package__, "contradicts/health", given, id_),
+        fixes=fixes,
         likely=True,
         cause="health-check",
     )
+
+
+def _is_of_the_past(resource: Resource) -> bool:
+    """Whether Argo CD's message says of a state that the object no longer shows: neither words of a condition of now, nor those of a check that has found nothing."""
+    shown = resource.health.message
+    words = (text_at(c, field) for c in every_condition(resource.live) for field in ("type", "reason", "message"))
+    return bool(shown) and _WAITING.match(shown) is None and not any(word and word in shown for word in words)
+
+
+_WAITING = regex(r"\W*(?:waiting|pending|initiali[sz]ing|unknown)\b", re.IGNORECASE)
 
 
 def newer_script(server: str, group: str, kind: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import advice
 from argolint.model import Json, Object, ResourceId, Want
@@ -16,6 +17,7 @@ from argolint.relations.look_up import Complaint, KnownObject, mentioned_objects
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, holds_others, hook_phases
 from argolint.values import dig, items, leaves, maps, text_at
+from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, data_keys, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -138,6 +140,9 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
         return
     if complaint.fleet.derive(_is_namespace_listed, app.cluster, name):
         return
+    if (maker := _namesake(app, name)) is not None and KnownObject(app, maker).place >= own:
+        yield _made_too_late(complaint, maker, own)
+        return
     after = [r for r in app.resources if r.desired is not None and KnownObject(app, r).place > own and not r.hook]
     operators = [
         r
@@ -163,6 +168,34 @@ def _later_namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
             f"no application of this Argo CD contains Namespace {name}; {first.id} and {len(after) - 1} more come in later waves",
         ),
         fixes=advice(__package__, "comes-later/namespace", facts, complaint.id),
+        likely=True,
+    )
+
+
+def _namesake(app: App, name: str) -> Resource | None:
+    """The object of the application from which a controller makes the namespace of this name."""
+    kinds = load(__package__, "namespace_makers.yaml")
+    own = (r for r in app.resources if r.name == name and r.desired is not None and not r.hook)
+    return next((r for r in own if f"{r.group}/{r.kind}" in kinds), None)
+
+
+def _made_too_late(complaint: Complaint, maker: Resource, own: Place) -> Explained:
+    place = KnownObject(complaint.app, maker).place
+    when = f"both in wave {own.wave}" if place.wave == own.wave else f"that only in wave {place.wave}"
+    facts = {
+        "missing": str(maker.id),
+        "made": maker.name,
+        "before": str(own.wave - 1),
+        "app": str(complaint.app.ref),
+        "there": maker.live is not None,
+    }
+    return Explained(
+        "comes-later",
+        complaint.app.ref,
+        maker.id,
+        f"{complaint.subject} needs Namespace {maker.name}, which {maker.kind} {maker.name} makes, but the sync applies {when}.",
+        evidence=(f"no application of this Argo CD contains Namespace {maker.name}",),
+        fixes=advice(__package__, "comes-later/namesake", facts, maker.id),
         likely=True,
     )
 

@@ -52,17 +52,23 @@ def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | Non
 
     For other applications the list shows only an object's name, which by convention is the Secret's.
     """
+    if (own := next(makers_within(app, namespace, secret), None)) is not None:
+        return own
+    for group, kind in _makers():
+        key = ResourceKey(app.cluster, group, kind, namespace, secret)
+        if any(owner != app.ref for owner in fleet.owners(key)):
+            return Maker(key.id, None)
+    return None
+
+
+def makers_within(app: App, namespace: str, secret: str) -> Iterator[Maker]:
+    """The objects of this application that make the Secret; more than one write over each other."""
     kinds = _makers()
     for resource in app.resources:
         if (resource.group, resource.kind) not in kinds or resource.namespace != namespace:
             continue
         if secret in made_secrets(resource.any):
-            return Maker(resource.id, resource.live is not None)
-    for group, kind in kinds:
-        key = ResourceKey(app.cluster, group, kind, namespace, secret)
-        if any(owner != app.ref for owner in fleet.owners(key)):
-            return Maker(key.id, None)
-    return None
+            yield Maker(resource.id, resource.live is not None)
 
 
 def places(node: Json, left: Sequence[str], at: str = "") -> Iterator[tuple[str, Json]]:

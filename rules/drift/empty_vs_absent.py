@@ -50,9 +50,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
     for drift in drifts(app, lasting):
         yield drift.finding(
-            f"{drift.resource.id} stays OutOfSync over {drift.places()}: empty on one side, absent on the other.",
-            fixes=(_empty_field_fix(drift), drift.ignore()),
+            f"{drift.resource.id} stays OutOfSync over {drift.places()}: {_sides_text(drift)}.",
+            fixes=(drift.ignore(),) if _is_of_foreign_chart(drift) else (_empty_field_fix(drift), drift.ignore()),
         )
+
+
+def _is_of_foreign_chart(drift: Drift) -> bool:
+    """Whether a chart of a repository brings the definition, whose fields no value of it reaches."""
+    return drift.resource.kind == "CustomResourceDefinition" and any(
+        source.get("chart") for source in drift.app.sources
+    )
+
+
+def _sides_text(drift: Drift) -> str:
+    """What is on the two sides: `false on one side, absent on the other`."""
+    sides = [side for change in drift.changes for side in (change.desired, change.live) if side is not MISSING]
+    words = dict.fromkeys("empty" if isinstance(side, str | list | dict) else json.dumps(side) for side in sides)
+    text = " or ".join(words)
+    return f"{text} on one side, absent on the other" if len(sides) == len(drift.changes) else f"{text} on each side"
 
 
 def _is_emptied_map(resource: Resource, change: Change) -> bool:

@@ -276,7 +276,11 @@ def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, 
     stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
-    return application_patch(app, title, [*operations, *respect], caveat)
+    fix = application_patch(app, title, [*operations, *respect], caveat)
+    return replace(fix, older=((Edit("json-patch", operations), _WRITES_ON),)) if respect else fix
+
+
+_WRITES_ON = "each sync still writes Git's values, which an Argo CD of 2.3 or later can leave alone"
 
 
 def _delete_fix(app: App, entry: IgnoreRule) -> Fix:
@@ -480,6 +484,10 @@ def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position:
     if len(steps) > 1 and get(node, join_pointer(*steps, *tokens[position + 1 :])) is not MISSING:
         right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])
         return Fault(cause, f"{token!r} is one key; a pointer separates keys with slashes", "jsonPointers", right)
+    bracketed = re.fullmatch(r"(\w+)\[(\d+)\]", token)
+    if bracketed and isinstance(node.get(bracketed[1]), list):
+        right = join_pointer(*tokens[:position], *bracketed.groups(), *tokens[position + 1 :])
+        return Fault(cause, f"{token!r} is one key; a pointer writes the index after a slash", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
     if not alike and not (position and tokens[position - 1] in _FREE_MAPS):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)

@@ -238,7 +238,7 @@ def _is_rounded_up(change: Change) -> bool:
 
 def _finding(drift: Drift, how: str, confidence: str) -> Finding:
     first = drift.changes[0]
-    makes = "the webhook makes" if _is_by_mutator(drift.resource, first) else "comes out"
+    makes = f"{how} makes" if _is_by_mutator(drift.resource, first) else "comes out"
     return drift.finding(
         f"{how} changes {drift.places()} of {drift.resource.id}, so Git's value never stays.",
         fixes=(

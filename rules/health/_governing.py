@@ -16,7 +16,7 @@ from argolint.values.knowledge import dump
 from argolint.values.kubernetes import pod_spec
 
 from ._ports import container_words, pod_ports
-from ._surroundings import has_namesake_owner, is_in_tree
+from ._surroundings import may_have_service
 
 _STARTS = ("crash", "waits", "deadline", "unknown")
 """Causes of a workload whose containers run, and fail for a reason that they alone know."""
@@ -30,8 +30,7 @@ def unnamed(app: App, fleet: Fleet, resource: Resource, finding: Finding) -> Fin
     key = ResourceKey(app.cluster, "", "Service", resource.namespace, name)
     spec = pod_spec(resource.any)[1]
     below = re.compile(rf"[\w)}}-]\.{re.escape(name)}(?![\w-])")
-    there = app.resource(key) or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, name)
-    if there or has_namesake_owner(fleet, key) or not any(below.search(word) for word in container_words(spec)):
+    if may_have_service(app, fleet, key) or not any(below.search(word) for word in container_words(spec)):
         return finding
     facts = {"service": name, "manifest": dump([_service(resource, name, spec)]).rstrip(), "object": str(resource.id)}
     return replace(

@@ -16,7 +16,7 @@ from argolint.values.patterns import regex
 from ..shared.labels import is_similar_name, plain_selector
 from ._addresses import has_services, variables
 from ._ports import Port, ports_text, service_ports
-from ._surroundings import Member, has_namesake_owner, is_in_tree, pod_templates, services
+from ._surroundings import Member, may_have_service, pod_templates, services
 
 UNENDED = regex(r"init container (?:(?P<name>[a-z0-9-]{1,63}) )?has not ended")
 """What `pods.troubles` says of a pod in an init container."""
@@ -71,7 +71,7 @@ def explained(app: App, fleet: Fleet, resource: Resource, finding: Finding, said
     head = f"{resource.id} waits in init container {name} for {host}"
     there = next((m for m in services(app, key.namespace) if m.id.name == key.name), None)
     if there is None:
-        if fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name) or has_namesake_owner(fleet, key):
+        if may_have_service(app, fleet, key):
             return None
         near = _near(app, key, port)
         hint = f"; {near.id} exists" if near else ""

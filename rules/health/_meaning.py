@@ -14,6 +14,8 @@ from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
 from ..shared.messages import catalogue
+from ._composites import NO_COMPOSITE
+from ._grafanas import NO_FACTS
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
 """Kinds with logs in kubectl."""
@@ -119,6 +121,23 @@ def _gateway_facts(resource: Resource) -> Mapping[str, str]:
     }
 
 
+def _listener_facts(resource: Resource) -> Mapping[str, str]:
+    """Two listeners of a Gateway that conflict: the name and place of the later one, the name of the other, and what both have; else empty."""
+    rows = maps(resource.live, "status", "listeners")
+    bad = {
+        text_at(row, "name")
+        for row in rows
+        if any(c.get("reason") == "HostnameConflict" and c.get("status") == "True" for c in maps(row, "conditions"))
+    }
+    first: dict[tuple[str, str], str] = {}
+    for place, one in enumerate(maps(resource.live, "spec", "listeners")):
+        name, port, host = text_at(one, "name"), str(one.get("port")), text_at(one, "hostname")
+        if name in bad and (twin := first.setdefault((port, host), name)) != name:
+            both = f"hostname {host}" if host else "no hostname"
+            return {"listener": name, "twin": twin, "both": f"{both} on port {port}", "place": str(place)}
+    return dict.fromkeys(("listener", "twin", "both", "place"), "")
+
+
 def _backend_facts(resource: Resource) -> Mapping[str, str]:
     """What the backendRefs of a route name (Gateway API): its kind, with namespace and name if it is only one; a Service without any."""
     rules = maps(resource.live or resource.desired, "spec", "rules")
@@ -167,6 +186,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
     group = f"{resource.group}_" if resource.group else ""
     return {
         **_gateway_facts(resource),
+        **_listener_facts(resource),
         **_delay_facts(resource),
         "object": str(resource.id),
         "kind": kubectl_kind(resource.id),
@@ -178,6 +198,8 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         ),
         "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
         "customization": f"resource.customizations.health.{group}{resource.kind}",
+        "program": resource.group.partition(".")[0] or "manager",
+        "credential": text_at(resource.any, "spec", "credential", "name"),
         "ended": "",
         "job": "",
         "job_command": "",
@@ -191,6 +213,8 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "acl": "",
         "kafka": "",
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
-        "grafana": "",
+        **NO_FACTS,
+        **NO_COMPOSITE,
         "scaled": "",
+        "idle": "",
     }

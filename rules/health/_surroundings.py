@@ -208,6 +208,17 @@ def _shows_its_pods(app: App, key: ResourceKey) -> bool:
     return found is not None and any(node.id.kind == "Pod" for node in app.descendants(found.uid))
 
 
+def has_service(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+    """Whether an application of the cluster, or the resource tree, has this Service."""
+    listed = app.resource(key) is not None or bool(fleet.owners(key))
+    return listed or is_in_tree(app, "Service", key.namespace, key.name)
+
+
+def may_have_service(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+    """Whether it is there, or an operator may make it of a custom resource with its name."""
+    return has_service(app, fleet, key) or has_namesake_owner(fleet, key)
+
+
 def has_namesake_owner(fleet: Fleet, key: ResourceKey) -> bool:
     """Whether the name begins with that of a custom resource or workload in the namespace: operators name their objects after it."""
     inert = _listed_kinds("inert")

@@ -48,7 +48,7 @@ from ._addresses import Address, Variable, address_of, has_services, variables
 from ._callers import caller_wants, callers, keep_port_fixes, keeping_fixes, lost_ports, number_of
 from ._ports import Port, ports_text, service_ports
 from ._running import is_crash_looping, is_unwell, workloads
-from ._surroundings import has_namesake_owner, is_in_tree, services, shown_object
+from ._surroundings import has_namesake_owner, has_service, services, shown_object
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -131,9 +131,7 @@ def _workload_findings(app: App, fleet: Fleet, resource: Resource) -> Iterator[F
         if address is None or is_hidden(address.host, obj, pointer):
             continue
         key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
-        there = (
-            app.resource(key) is not None or fleet.owners(key) or is_in_tree(app, "Service", key.namespace, key.name)
-        )
+        there = has_service(app, fleet, key)
         if (leaver := _pruning_owner(app, fleet, key)) is not None:
             yield _pruned_service_finding(app, resource, variable, address, leaver, key)
             continue

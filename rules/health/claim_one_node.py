@@ -19,7 +19,6 @@ Sources: kubernetes.io, Persistent Volumes, access modes; k8s.io/kubernetes pkg/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from argolint import (
     Afterwards,
@@ -28,40 +27,22 @@ from argolint import (
     Fix,
     Fleet,
     Location,
-    Object,
     Rank,
     Related,
     Resource,
     Rule,
     Want,
 )
-from argolint.edits import manifest_patch, manifest_text, set_fields
-from argolint.values import dig, get, mapping, maps, text_at, texts
-from argolint.values.kubernetes import pod_spec
-from argolint.values.patterns import regex
+from argolint.values import dig
 
-from ..shared.peers import after_sync, peer_wants, peers
-from ._replicas import SCALED, in_update, pods_of
-
-_ONE_NODE, _ONE_POD = ["ReadWriteOnce"], ["ReadWriteOncePod"]
-_SHARES = regex(
-    r"(?:^|[-._])(?:nfs|efs|cephfs|smb|azurefile|filestore|longhorn-rwx|local|hostpath|host-path|glusterfs)"
-)
-"""Names of classes whose volumes several nodes mount, whatever the claim says, or that bind their pods to one node."""
-
-
-class _Shared(NamedTuple):
-    """A claim that too many pods mount, the place that names it, how many there will be, and whether it is one pod's alone."""
-
-    claim: Resource
-    pointer: str
-    pods: int
-    one_pod: bool
+from ..shared.peers import peer_wants
+from ._replicas import SCALED
+from ._sharing import SharedClaim, claims_of, shared_claim, sharing_fixes, starts_first
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The claims and autoscalers of other applications that a workload of this one names."""
-    named = {(r.namespace, name) for r in _coming(app) for name, _ in _claims_of(r.desired)}
+    named = {(r.namespace, name) for r in _coming(app) for name, _ in claims_of(r.desired)}
     yield from peer_wants(
         app, fleet, [("", "PersistentVolumeClaim")], lambda key: (key.namespace, key.name) in named, most=20
     )
@@ -70,7 +51,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each workload."""
     for workload in _coming(app):
-        after = _shared(app, fleet, workload, workload.desired)
+        after = shared_claim(app, fleet, workload, workload.desired)
         if after is not None and not _was_so(app, workload, after):
             yield _finding(app, workload, after)
 
@@ -85,70 +66,18 @@ def _coming(app: App) -> Iterator[Resource]:
             yield resource
 
 
-def _claims_of(obj: Object | None) -> Iterator[tuple[str, str]]:
-    """The claims that all pods of a workload mount, each with its place."""
-    base, spec = pod_spec(obj)
-    for number, volume in enumerate(maps(spec, "volumes")):
-        if name := text_at(volume, "persistentVolumeClaim", "claimName"):
-            yield name, f"{base}/volumes/{number}/persistentVolumeClaim/claimName"
-
-
-def _shared(app: App, fleet: Fleet, workload: Resource, obj: Object | None) -> _Shared | None:
-    counts = pods_of(app, workload)
-    if counts is None or _are_together(pod_spec(obj)[1]):
-        return None
-    for name, pointer in _claims_of(obj):
-        claim = _claim(app, fleet, workload.namespace, name)
-        state = after_sync(claim) if claim is not None else None
-        if claim is None or state is None or _SHARES.search(_class_of(state)):
-            continue
-        modes = texts(state, "spec", "accessModes")
-        if list(modes) == _ONE_POD and (counts.most > 1 or (counts.most == 1 and _starts_first(workload, obj))):
-            return _Shared(claim, pointer, counts.most, one_pod=True)
-        if list(modes) == _ONE_NODE and counts.most > 1:
-            return _Shared(claim, pointer, counts.most, one_pod=False)
-    return None
-
-
-def _claim(app: App, fleet: Fleet, namespace: str, name: str) -> Resource | None:
-    own = app.find("", "PersistentVolumeClaim", namespace, name)
-    read = (r for _, r in peers(app, fleet, "PersistentVolumeClaim") if (r.namespace, r.name) == (namespace, name))
-    return own or next(read, None)
-
-
-def _class_of(claim: Object) -> str:
-    return text_at(claim, "spec", "storageClassName").lower()
-
-
-def _are_together(spec: Object) -> bool:
-    """Whether something says that the pods run on one node."""
-    field = "requiredDuringSchedulingIgnoredDuringExecution"
-    chosen = mapping(spec, "nodeSelector")
-    return bool(
-        spec.get("nodeName")
-        or "kubernetes.io/hostname" in chosen
-        or maps(spec, "affinity", "podAffinity", field)
-        or mapping(spec, "affinity", "nodeAffinity", field)
-    )
-
-
-def _starts_first(workload: Resource, obj: Object | None) -> bool:
-    """Whether a rollout of one pod starts the new one before the old one ends."""
-    return workload.kind == "Deployment" and in_update(obj, 1).away == 0
-
-
-def _was_so(app: App, workload: Resource, after: _Shared) -> bool:
+def _was_so(app: App, workload: Resource, after: SharedClaim) -> bool:
     """Whether that many pods, or a rollout in that order, mount the claim today."""
     live = workload.live
     if live is None or after.claim.live is None:
         return False
-    names = {name for name, _ in _claims_of(live)}
+    names = {name for name, _ in claims_of(live)}
     count = dig(live, "spec", "replicas")
     many = isinstance(count, int) and count > 1
-    return after.claim.name in names and (many or (after.pods == 1 and _starts_first(workload, live)))
+    return after.claim.name in names and (many or (after.pods == 1 and starts_first(workload, live)))
 
 
-def _finding(app: App, workload: Resource, found: _Shared) -> Finding:
+def _finding(app: App, workload: Resource, found: SharedClaim) -> Finding:
     claim = found.claim
     if found.one_pod and found.pods == 1:
         message = f"The next rollout of {workload.id} waits forever: its new pod needs {claim.id} (ReadWriteOncePod) before the old one ends."
@@ -165,23 +94,8 @@ def _finding(app: App, workload: Resource, found: _Shared) -> Finding:
         severity=None if found.one_pod else "warning",
         confidence="likely" if found.one_pod else "possible",
         related=(Related(app.ref, claim.id, "/spec/accessModes", "cause"),) if app.resource(claim.key) else (),
-        fixes=tuple(_fixes(workload, found)),
+        fixes=tuple(sharing_fixes(workload, claim.id)),
     )
-
-
-def _fixes(workload: Resource, found: _Shared) -> Iterator[Fix]:
-    obj = workload.desired
-    if workload.kind == "Deployment" and get(obj, "/spec/replicas", None) is not None:
-        values: dict[str, object] = {"/spec/replicas": 1, "/spec/strategy": {"type": "Recreate"}}
-        steps = set_fields(obj, values)
-        yield manifest_patch(
-            workload.id,
-            "Run one pod, and end it before its successor starts",
-            steps,
-            "each rollout stops it for a moment",
-        )
-    text = f"{found.claim.id} with ReadWriteMany, or a StatefulSet with volumeClaimTemplates\n"
-    yield manifest_text(found.claim.id, "Or give the pods a volume that they may share, or one each", text)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
@@ -189,7 +103,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     workload = after.held(finding.at.resource)
     if workload is None or workload.desired is None:
         return None
-    left = _shared(after, fleet, workload, workload.desired)
+    left = shared_claim(after, fleet, workload, workload.desired)
     return Afterwards(refused="too many pods would mount the claim all the same" if left is not None else "")
 
 

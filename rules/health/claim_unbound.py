@@ -1,7 +1,7 @@
 """A claim that no volume or class fits
 
-What it finds: a PersistentVolumeClaim that stays unbound. It is compared with the PersistentVolumes and StorageClasses that applications of the
-cluster manage. The cause is the only mismatch of the nearest volume: `access-mode`, `capacity`, `selector`, `class`, or `occupied` by another
+What it finds: a PersistentVolumeClaim that stays unbound, of the application or made by one of its StatefulSets. It is compared with the PersistentVolumes
+and StorageClasses that applications of the cluster manage. The cause is the only mismatch of the nearest volume: `access-mode`, `capacity`, `selector`, `class`, or `occupied` by another
 claim. `no-class`: the claim's StorageClass does not exist while one of almost that name does.
 
 Why it hurts: the pods that mount the claim are never scheduled.
@@ -18,8 +18,9 @@ own volume, so volumes are compared only if the controller says that nothing cre
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from argolint import (
     App,
@@ -27,6 +28,7 @@ from argolint import (
     Fix,
     Fleet,
     Location,
+    Node,
     Object,
     Rank,
     Related,
@@ -64,9 +66,35 @@ def _waiting_claims(app: App, options: Patience) -> Iterator[Resource]:
             yield claim
 
 
+_MADE = 3
+"""Most claims of an application's StatefulSets that are read: those of one template wait alike."""
+
+
+def _made_claims(app: App, options: Patience) -> Iterator[Node]:
+    """Waiting claims that a StatefulSet has made by its volumeClaimTemplates."""
+    waiting = (
+        node
+        for node in app.nodes_of("PersistentVolumeClaim", "")
+        if node.health.status == "Progressing"
+        and app.root(node).id.kind == "StatefulSet"
+        and app.resource(node.id.key) is None
+        and is_overdue(app, node.created_at, options.span)
+    )
+    yield from islice(waiting, _MADE)
+
+
+def _every_waiting_claim(app: App, options: Patience) -> Iterator[Resource]:
+    yield from _waiting_claims(app, options)
+    for node in _made_claims(app, options):
+        live = app.evidence.get(Want("live", node.id))
+        if isinstance(live, Mapping) and dig(live, "status", "phase") != "Bound":
+            yield Resource(node.id, health=node.health, uid=node.uid).with_live(live)
+
+
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of waiting claims, and the volumes that other applications manage."""
-    waiting = [claim for claim in _waiting_claims(app, options) if claim.uid]
+    """Events of waiting claims, the claims that StatefulSets have made, and the volumes that other applications manage."""
+    yield from (Want("live", node.id) for node in _made_claims(app, options))
+    waiting = [claim for claim in _every_waiting_claim(app, options) if claim.uid]
     yield from (Want("events", claim.id, claim.uid) for claim in waiting)
     if not any(_needs_existing_volume(app, claim) for claim in waiting):
         return
@@ -76,7 +104,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding for each claim."""
-    for claim in _waiting_claims(app, options):
+    for claim in _every_waiting_claim(app, options):
         found = _missing_class(app, fleet, claim) or (
             _nearest_volume(app, claim) if _needs_existing_volume(app, claim) else None
         )
@@ -135,7 +163,7 @@ def _volumes(app: App) -> Iterator[Resource]:
 
 
 def _nearest_volume(app: App, claim: Resource) -> _Misfit | None:
-    """The volume with only one mismatch; None if there is none, or if one fits (then the controller has not bound it yet)."""
+    """The volume with only one mismatch, first one that is kept for this very claim; None if there is none, or if one fits (then the controller has not bound it yet)."""
     found = []
     for volume in list(_volumes(app))[:_VOLUMES]:
         misfits = list(_misfits(claim, volume))
@@ -143,7 +171,7 @@ def _nearest_volume(app: App, claim: Resource) -> _Misfit | None:
             return None
         if len(misfits) == 1:
             found.append(misfits[0])
-    return min(found, key=lambda m: _ORDER.index(m.cause), default=None)
+    return min(found, key=lambda m: (not m.kept, _ORDER.index(m.cause)), default=None)
 
 
 _ORDER = ("selector", "access-mode", "capacity", "class", "occupied")
@@ -213,18 +241,19 @@ def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
         evidence=(f"health of {claim.id}: {claim.health.status} {claim.health.message}".rstrip(),),
         related=((Related(app.ref, other, role="other"),) if other and app.resource(other.key) else ())
         + tuple(Related(app.ref, n.id, role="symptom") for n in users[:3]),
-        fixes=_fixes(claim, found),
+        fixes=_fixes(app, claim, found),
         explains=(Symptom.health(claim.id),),
     )
 
 
-def _fixes(claim: Resource, found: _Misfit) -> tuple[Fix, ...]:
+def _fixes(app: App, claim: Resource, found: _Misfit) -> tuple[Fix, ...]:
     topic = "occupied" if found.cause == "occupied" else "misfit"
     facts = {
         "claim": str(claim.id),
         "command": Shell(kubectl_name(claim.id)),
         "volume": found.other.name if found.other else "",
         "kept": found.kept,
+        "made": app.resource(claim.key) is None,
     }
     return advice(__package__, f"claim-unbound/{topic}", facts)
 

@@ -26,25 +26,30 @@ from dataclasses import replace
 
 from argolint import (
     App,
+    AppRef,
     Finding,
     Fix,
     Fleet,
     Follows,
+    Json,
     Location,
     Object,
     Rank,
     Related,
     Resource,
+    ResourceKey,
     Rule,
     Symptom,
     Want,
 )
+from argolint.edits import set_fields
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
-from argolint.values import annotations_of, join_pointer, json_in, mapping, maps, parse_time
-from argolint.values.kubernetes import kubectl_name
+from argolint.relations.denied import USUAL_REQUESTS
+from argolint.values import annotations_of, join_pointer, json_in, mapping, maps, parse_time, text_at
+from argolint.values.kubernetes import containers, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
@@ -57,6 +62,8 @@ _NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
     re.IGNORECASE,
 )
+_DOWN = regex(r"unable to handle the request\b.{0,300}?\b(?P<group>(?:custom\.|external\.)?metrics\.k8s\.io)")
+"""The API server's 503: the API is registered, and its server is not available (kube-aggregator)."""
 _PREFIX = regex(r"^the HPA was unable to compute the replica count: ")
 _NO_REQUEST = regex(r"missing (?:pod-level )?request for (\S+)")
 _WRITTEN = regex(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
@@ -97,8 +104,10 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         old = is_overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
         if lasting or old or _has_failed_the_sync(app, hpa):
             complaint = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
-            found = _finding(app, hpa, condition, message)
-            yield _of_other_pods(app, hpa, message, found) or resolved(found, complaint)
+            found = _finding(app, fleet, hpa, condition, message)
+            yield _of_other_pods(app, hpa, message, found) or _with_all_requests(
+                app, fleet, hpa, resolved(found, complaint)
+            )
         elif hpa.health.status == "Degraded":
             yield _late_metrics_finding(app, hpa, condition, message)
 
@@ -165,17 +174,21 @@ def _late_metrics_finding(app: App, hpa: Resource, condition: Object, message: s
     )
 
 
-def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
+def _finding(app: App, fleet: Fleet, hpa: Resource, condition: Object, message: str) -> Finding:
     why = "a metric in its spec is not complete" if _WRITTEN.search(message) else "it cannot read its metrics"
+    down = _group_down(message)
+    owner = _owner(app, fleet, down) if down else None
     return Finding(
-        message=f'{hpa.id} does not scale, since {why}: "{telling(_PREFIX.sub("", message))}".',
+        message=f"{hpa.id} does not scale, since API {down}{f' of application {owner}' if owner else ''} does not answer."
+        if down
+        else f'{hpa.id} does not scale, since {why}: "{telling(_PREFIX.sub("", message))}".',
         at=Location(app.ref, hpa.id),
         evidence=(
             f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}: {excerpt(message, 400)}",
         ),
-        fixes=_fixes(app, hpa, message),
+        fixes=_fixes(app, hpa, message, owner),
         explains=(Symptom.health(hpa.id),),
-        follows=_follows(app, message),
+        follows=_follows(app, fleet, message),
     )
 
 
@@ -208,14 +221,39 @@ def _of_other_pods(app: App, hpa: Resource, message: str, finding: Finding) -> F
     )
 
 
+def _with_all_requests(app: App, fleet: Fleet, hpa: Resource, finding: Finding) -> Finding:
+    """The finding on a container without a request, with every request that the percentages need: the autoscaler names the first one alone."""
+    target = _workload(app, hpa)
+    if target is None or finding.relation is None or finding.relation.resource != target.id:
+        return finding
+    ranges = states_of(tuple(bounding(app, fleet, hpa.namespace)), "LimitRange", live=True)
+    lacking = unmeasured(hpa.live, target.desired, ranges)
+    places = {text_at(container, "name"): at for at, container in containers(target.desired)}
+    values: dict[str, Json] = {
+        f"{places[one.container]}/resources/requests/{one.resource}": USUAL_REQUESTS.get(one.resource)
+        for one in lacking
+    }
+    if len(values) < 2 or not (patch := set_fields(target.desired, values)):
+        return finding
+    facts = {"workload": str(target.id), "patch": patch}
+    return replace(
+        finding,
+        evidence=(*finding.evidence, *(f"container {o.container} requests no {o.resource}" for o in lacking[:8])),
+        fixes=advice(__package__, "hpa/every-request", facts, target.id),
+    )
+
+
 def _request_facts(workload: str, request: str) -> dict[str, str]:
     return {"workload": workload, "request": request, "amount": "100m" if request == "cpu" else "128Mi"}
 
 
-def _follows(app: App, message: str) -> tuple[Follows, ...]:
-    """The shared cause for all autoscalers of a cluster: it does not serve the metrics API."""
+def _follows(app: App, fleet: Fleet, message: str) -> tuple[Follows, ...]:
+    """The APIService that does not answer; else the shared cause for all autoscalers of a cluster: it does not serve the metrics API."""
     if _NO_REQUEST.search(message) or not _NO_API.search(message):
         return ()
+    if (group := _group_down(message)) is not None:
+        known = tuple(Follows(Symptom.health(key.id)) for key in _api_services(app, fleet, group))
+        return (*known, Follows.common(f"API {group} of cluster {app.cluster} does not answer.", group, app.cluster))
     api = next(
         (name for name in ("custom", "external") if f"{name}.metrics" in message or f"{name} metric" in message), ""
     )
@@ -223,8 +261,25 @@ def _follows(app: App, message: str) -> tuple[Follows, ...]:
     return (Follows.common(f"Cluster {app.cluster} serves no {what}.", "metrics-api", app.cluster, api),)
 
 
-def _fixes(app: App, hpa: Resource, message: str) -> tuple[Fix, ...]:
-    missing = _NO_REQUEST.search(message)
+def _group_down(message: str) -> str | None:
+    """The group of the metrics API that is registered and does not answer."""
+    found = _DOWN.search(message)
+    return found["group"] if found else None
+
+
+def _api_services(app: App, fleet: Fleet, group: str) -> list[ResourceKey]:
+    """The APIServices of the group that applications bring to the cluster; their names begin with the version."""
+    keys = fleet.of_kind(app.cluster, "apiregistration.k8s.io", "APIService")
+    return [key for key in keys if key.name.partition(".")[2] == group]
+
+
+def _owner(app: App, fleet: Fleet, group: str) -> AppRef | None:
+    """The application that brings the APIService."""
+    return next((ref for key in _api_services(app, fleet, group) for ref in fleet.owners(key)), None)
+
+
+def _fixes(app: App, hpa: Resource, message: str, owner: AppRef | None) -> tuple[Fix, ...]:
+    missing, down = _NO_REQUEST.search(message), _group_down(message)
     target = mapping(hpa.live, "spec", "scaleTargetRef")
     facts = {
         **facts_of(hpa),
@@ -233,11 +288,15 @@ def _fixes(app: App, hpa: Resource, message: str) -> tuple[Fix, ...]:
             missing.group(1) if missing else "",
         ),
         "cluster": app.cluster,
+        "group": down or "",
+        "by": f"application {owner}" if owner else app.cluster,
     }
     if missing:
         topic = "no-request"
     elif _WRITTEN.search(message):
         topic = "written"
+    elif down:
+        topic = "api-down"
     elif "external metric" in message or "custom metric" in message or "from metric" in message:
         topic = "adapter"
     elif _NO_API.search(message):

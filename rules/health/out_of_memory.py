@@ -4,7 +4,8 @@ What it finds: a workload whose containers end with OOMKilled, by a container's 
 
 Why it hurts: each kill interrupts the container's work; between two of them the workload may look Healthy.
 
-How to fix: raise `resources.limits.memory`, or let the program use less: a runtime with its own heap needs a heap limit well below it.
+How to fix: raise `resources.limits.memory`, or let the program use less: a runtime with its own heap needs a heap limit well below it. Files in an `emptyDir` of medium Memory
+count to the limit too, and stay when the container restarts.
 
 Example: a container with `limits: {memory: 5Mi}` whose runtime alone needs more.
 
@@ -32,8 +33,8 @@ from argolint import (
     Want,
 )
 from argolint.edits.advice import advice
-from argolint.values import dig, number_at, text_at
-from argolint.values.kubernetes import containers
+from argolint.values import dig, enumerated, get, maps, number_at, text_at
+from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 from argolint.values.quantities import amount
 
@@ -99,6 +100,8 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
     shown = is_unwell(resource, nodes)
     kept = f" at its limit of {limit}" if limit else " by its node" if at else ""
     times = restarts(nodes[0])
+    volumes = _memory_volumes(obj, at, limit) if at else ()
+    named = enumerated(volumes)
     return Finding(
         message=f"Container {name} of {resource.id} is OOM-killed{kept}, so its pods {'restart' if times else 'do not start'}.",
         at=Location(
@@ -109,12 +112,36 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
             evidence,
             f"restarts of {nodes[0].id}: {times}",
             *(() if limit or not at else ("it has no limit of its own",)),
+            *(
+                (
+                    f"it mounts volume {named} from memory: its files count as the memory of the container, and outlive it",
+                )
+                if named
+                else ()
+            ),
         ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
-        fixes=advice(__package__, "out-of-memory", {"object": str(resource.id)}),
+        fixes=advice(
+            __package__,
+            "out-of-memory",
+            {"object": str(resource.id), "volumes": named, "first": next(iter(volumes), "")},
+        ),
         explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
         if shown
         else (),
+    )
+
+
+def _memory_volumes(obj: Object, at: str, limit: str) -> tuple[str, ...]:
+    """The volumes of medium Memory that the container mounts, and whose files may take all of its limit (kubernetes.io, emptyDir)."""
+    mounted = {text_at(mount, "name") for mount in maps(get(obj, at, {}), "volumeMounts")}
+    most = amount(limit)
+    return tuple(
+        text_at(volume, "name")
+        for volume in maps(pod_spec(obj)[1], "volumes")
+        if text_at(volume, "name") in mounted
+        and dig(volume, "emptyDir", "medium") == "Memory"
+        and ((size := amount(dig(volume, "emptyDir", "sizeLimit"))) is None or most is None or size >= most)
     )
 
 

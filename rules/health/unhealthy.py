@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import (
     App,
@@ -55,8 +56,19 @@ from argolint.values.patterns import regex
 
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
-from ..shared.pods import Trouble, has_crashing_container, has_own_reasons, troubles, unwell_below, wanted_events
+from ..shared.pods import (
+    ENDS,
+    Trouble,
+    crash_of,
+    has_crashing_container,
+    has_own_reasons,
+    troubles,
+    unwell_below,
+    wanted_events,
+)
 from . import _governing, _init_waits, _rolling
+from ._composites import composite_facts, composition_wants
+from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
 from ._unseen import failed_condition
@@ -69,8 +81,11 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of unhealthy objects, and of the pods below them."""
     ailing = unwell_below(app)
     for resource in _unhealthy_objects(app, options, ailing):
-        yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
+        nodes = ailing.get(resource.uid, ())
+        yield from wanted_events(app, resource, nodes)
+        yield from (Want("live", node.id) for node in islice(filter(has_crashing_container, nodes), 1))
         yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
+        yield from composition_wants(app, fleet, resource)
     if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
@@ -84,7 +99,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         else:
             yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if condition := failed_condition(app, resource, options):
+        if (condition := failed_condition(app, resource, options)) and not _idle_target(app, resource):
             yield _unseen_failure_finding(app, fleet, resource, condition)
     for resource in app.of_kind("CronJob", "batch"):
         if resource.health.status in ("", "Healthy") and (run := _failed_run(app, resource)) is not None:
@@ -199,12 +214,14 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
 
 
 def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure."""
+    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure, and others call Unknown."""
     made = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
     conditions = maps(resource.live, "status", "conditions")
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
+    if not young or "." not in resource.group:
+        return False
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
-    return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+    return resource.health.status == "Unknown" or (bool(faults) and all(c.get("status") == "Unknown" for c in faults))
 
 
 _PASSING = {
@@ -308,8 +325,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         if reason
         else ", and neither its status nor its Events say why"
     )
+    ends = ENDS.search(reason)
     finding = Finding(
-        message=f"{resource.id} is {_health_text(status)}{why}.",
+        message=_ending(resource, reason, ends) if ends else f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         cause="crash" if job and reason.startswith(f"{job}:") else _cause(resource, reason),
@@ -325,6 +343,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
+        follows=tuple(Follows.finding(rule, resource.id, mended=True) for rule in _RULES_OF.get(resource.kind, ())),
     )
     behind = next((t for t in pod_troubles if _rolling.stays_behind(resource, t)), None)
     if behind is not None:
@@ -337,6 +356,18 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         return begun
     found = found if found.relation else _governing.unnamed(app, fleet, resource, found)
     return _by_child(app, fleet, resource, found)
+
+
+_RULES_OF = {"ApplicationSet": ("appset-duplicate-application", "applicationset-error")}
+"""Rules that explain objects of a kind which another application may have."""
+
+
+def _ending(resource: Resource, reason: str, ends: re.Match[str]) -> str:
+    """The sentence on a container that is started again and again, with its last words."""
+    of = reason[: ends.start()].removesuffix(": ")
+    container = f"container {ends['container']}{f' of {of}' if of else ''}"
+    said = f"{resource.id} is {_health_text(resource.health.status)}: {container} ends with exit code {ends['code']}"
+    return quoting(said, ends["words"]) if ends["words"] else f"{said}."
 
 
 def _closing_policy(app: App, fleet: Fleet, resource: Resource, cause: str | None) -> Resource | None:
@@ -403,7 +434,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the only Grafana, if another namespace has it."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas; the composite resource of a claim."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -418,18 +449,24 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     own = near.get(str(cluster))
     rows = [app.resource(own), *(fleet.resource(ref, own) for ref in fleet.owners(own))] if own else []
     waits = any(row is not None and row.health.status not in ("", "Healthy") for row in rows)
-    grafanas = fleet.of_kind(app.cluster, resource.group, "Grafana")
-    far = len(grafanas) == 1 and grafanas[0].namespace != resource.namespace
-    far = far and dig(resource.any, "spec", "allowCrossNamespaceImport") is not True
-    grafana = f"{grafanas[0].namespace}/{grafanas[0].name}" if far else ""
     return {
         "made": made,
         "acl": "yes" if bare else "",
         "kafka": alone,
         "ill": "yes" if waits else "",
-        "grafana": grafana,
+        **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
+        **composite_facts(app, fleet, resource),
         "scaled": _version_of_target(app, resource),
+        "idle": _idle_target(app, resource),
     }
+
+
+def _idle_target(app: App, resource: Resource) -> str:
+    """The workload that a VerticalPodAutoscaler measures, if its manifest gives it no pods."""
+    ref = mapping(resource.any, "spec", "targetRef")
+    group = text_at(ref, "apiVersion").rpartition("/")[0]
+    found = app.find(group, text_at(ref, "kind"), resource.namespace, text_at(ref, "name")) if ref else None
+    return str(found.id) if found is not None and dig(found.live, "spec", "replicas") == 0 else ""
 
 
 def _version_of_target(app: App, resource: Resource) -> str:
@@ -482,7 +519,11 @@ def _reason(
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     stopped = stopped_by_fault(resource)
     candidates = [stopped] if stopped else []
-    candidates += [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
+    candidates += [
+        text if t.node.uid == resource.uid else f"{t.node.id}: {text}"
+        for t in pod_troubles
+        for text in [crash_of(app, t) or t.text]
+    ]
     if not pod_troubles and job is not None and job != resource.id:
         candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]

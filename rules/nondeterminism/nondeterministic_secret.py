@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Finding, Fleet, Location, Rank, Related, Resource, ResourceKey, Rule, Want
 from argolint.sequence.order import delete_policies
-from argolint.values import annotations_of, dig, join_pointer, mapping
+from argolint.values import annotations_of, dig, enumerated, join_pointer, mapping
 
 from ..shared import charts
 from ..shared.charts import Item, Release
@@ -97,9 +97,12 @@ def _rotation_finding(app: App, release: Release, item: Item, hooks: tuple[Resou
         for hook, secret in zip(hooks, item.secrets, strict=False)
         for key in secret.keys[:1]
     ]
-    names = " and ".join(str(r.id) for r in hooks)
+    names = enumerated([str(r.id) for r in hooks], limit=1)
+    what = item.what.partition(" (")[0]
+    other = "other" if what.endswith("s") else "another"
+    breaks = "what trusts the former one refuses it" if item.signs else "what the old one encrypts breaks"
     return Finding(
-        message=f"Each sync {'makes' if sure else 'may make'} {names} again with another {item.what}: what the old one encrypts breaks.",
+        message=f"Each sync {'makes' if sure else 'may make'} {names} again with {other} {what}: {breaks}.",
         at=Location(app.ref, hooks[0].id, signs[0].pointer),
         severity="warning" if sure else "info",
         confidence="likely" if sure else "possible",

@@ -16,15 +16,17 @@ from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined, parse_version
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import SYNC_OPTIONS
+from argolint.values.patterns import regex
 
+from ._merging import RBAC_LISTS, added_parts
 from ._sharing import Party, Shared, parts_of
 
 _LONG = 6000
 """Most characters of JSON for a manifest in a fix (a CustomResourceDefinition has many more)."""
+_NAMESPACE = regex(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+"""Names that a namespace may have."""
 _LINES = 8
 """Most Applications with their own steps in a fix."""
-_MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "ClusterRole": "rules", "Role": "rules"}
-"""RBAC lists whose items a common owner needs from all parties."""
 
 
 def fixed_name_reasons(shared: Shared) -> Iterator[str]:
@@ -55,11 +57,15 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     keeper = _keeper(shared)
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
+    if shared.fixed_namespace:
+        yield _no_namespace_fix(shared)
     renamed = tuple(_own_name_fixes(shared, keeper))
-    apart = shared.two_programs or shared.other_images or shared.two_releases
+    several = shared.two_releases or shared.namesakes or shared.instances
+    apart = shared.two_programs or shared.other_images or several
     if apart:
         yield from renamed
     yield from _own_namespace_fix(shared)
+    yield from _own_destination_fix(shared, keeper)
     yield _delete_application_fix(shared, keeper) or _one_owner_fix(shared, keeper)
     if not apart:
         yield from renamed
@@ -92,7 +98,12 @@ def _keeper(shared: Shared) -> Party | None:
     the object.
     """
     firm = shared.firm
-    equals = len({p.origin for p in firm}) == 1 and firm[0].repo and len({p.namespace for p in firm}) > 1
+    equals = (
+        not shared.untracked
+        and len({p.origin for p in firm}) == 1
+        and firm[0].repo
+        and len({p.namespace for p in firm}) > 1
+    )
     switched = any(s["off"] for p in firm for s in p.switches)
     if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
         return None
@@ -129,7 +140,12 @@ def _own_namespace_fix(shared: Shared) -> Iterator[Fix]:
     """The fix for elements of one ApplicationSet that are deployed to one namespace: each gets its own, by the name that its template makes."""
     firm = shared.firm
     same = len(firm) == len(shared.parties) and len({(p.place, p.namespace, p.app.server) for p in firm}) == 1
-    if not same or not firm[0].apart or shared.id.namespace != firm[0].namespace:
+    if not same or not firm[0].apart:
+        return
+    if shared.one_per_version:
+        yield _one_for_all_versions_fix(shared.one_per_version, firm)
+        return
+    if shared.id.namespace != firm[0].namespace or not all(_NAMESPACE.fullmatch(p.app.name) for p in firm):
         return
     yield Fix(
         "Deploy each element of the set to a namespace of its own",
@@ -141,10 +157,70 @@ def _own_namespace_fix(shared: Shared) -> Iterator[Fix]:
     )
 
 
+def _one_for_all_versions_fix(name: str, firm: Sequence[Party]) -> Fix:
+    """The fix for a set whose template has the version in the Application's name: an upgrade makes a second one next to the first."""
+    steps = (
+        "# 1. In the set: syncPolicy.preserveResourcesOnDeletion: true, or what step 2 deletes takes its objects with it",
+        f"# 2. In its template: the version left out of metadata.name, which then makes {name}; of two elements for one cluster, the newer alone",
+        "# 3. Delete the Applications with a version in their names, where the set leaves them:",
+        *(f"{handover.delete(p.app)}" for p in firm),
+        "# 4. The new one takes the objects over:",
+        handover.sync(AppRef(firm[0].app.namespace, name)),
+    )
+    return Fix(
+        "Leave the version out of the names that the set gives its Applications",
+        "application",
+        firm[0].place,
+        Edit("command", "\n".join(steps) + "\n"),
+    )
+
+
+def _no_namespace_fix(shared: Shared) -> Fix:
+    """The fix for a manifest that writes its namespace, which all Applications of its source then share."""
+    of_chart = shared.firm[0].tool == "Helm"
+    return Fix(
+        "Leave metadata.namespace out of its manifest, so that each Application has one of its own",
+        "manifest",
+        _source_place(shared.firm[0]),
+        Edit(
+            "text",
+            f"metadata.namespace: {'{{ .Release.Namespace }}' if of_chart else 'left out'}, in place of {shared.id.namespace}\n",
+        ),
+        caveat=f"not if all of them are meant to share {shared.id}",
+    )
+
+
+def _own_destination_fix(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
+    """The fix for Applications that render the same names and are all meant to run: each is deployed to a namespace of its own."""
+    leavers = [p for p in shared.firm if p is not keeper]
+    spaced = shared.instances and shared.id.namespace == shared.firm[0].namespace
+    if not (shared.two_deployments or spaced) or not leavers or not _NAMESPACE.fullmatch(leavers[-1].app.name):
+        return
+    party = leavers[-1]
+    if not party.place.startswith("Application "):
+        return
+    spec = {
+        "destination": {"namespace": party.app.name},
+        "syncPolicy": {"syncOptions": ["CreateNamespace=true"]},
+    }
+    yield Fix(
+        f"Deploy {shared.name(party)} to a namespace of its own, if both are to run",
+        "application",
+        party.place,
+        Edit("yaml", dump([{"spec": spec}])),
+        caveat=joined(
+            "for manifests without metadata.namespace; its objects are created again there, without their data",
+            _guard_before_rename(shared, party),
+        ),
+    )
+
+
 def _delete_application_fix(shared: Shared, keeper: Party | None) -> Fix | None:
     """The fix that deletes an Application, if the keeper renders all its objects: then a whole Application is too many."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins and not p.former for p in leavers):
+        return None
+    if added_parts(shared, keeper, leavers):
         return None
     sets = sorted({p.place for p in leavers if not p.place.startswith("Application ")})
     own = [p for p in leavers if p.place.startswith("Application ")]
@@ -206,13 +282,17 @@ def _one_owner_fix(shared: Shared, keeper: Party | None) -> Fix:
             safe=True,
             trials=_trials(shared, keeper, leavers),
         )
-    plan = _handover_steps(shared, keeper, leavers)
+    added = added_parts(shared, keeper, leavers)
+    plan = _handover_steps(shared, keeper, leavers, bool(added))
+    below = (f"# the values of step 2:\n{text}" if text and not added else "") + (
+        f"# what step 2 adds in {shared.name(keeper)}:\n{dump([dict(added)])}" if added else ""
+    )
     return Fix(
-        f"Keep {shared.id} in {shared.name(keeper)} alone",
+        f"Keep {shared.id} in {shared.name(keeper)} alone{', with the parts of both' if added else ''}",
         target,
         where,
-        Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
-        caveat="; ".join(_loss_warnings(shared, values)),
+        Edit("yaml", _commented(plan) + below) if below else Edit("command", plan),
+        caveat="; ".join(_loss_warnings(shared, values, bool(added))),
         trials=_trials(shared, keeper, leavers),
     )
 
@@ -232,17 +312,20 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
     return next((s for s in party.switches if s["off"]), None)
 
 
-def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
-    if shared.fields:
+def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None, whole: bool = False) -> Iterator[str]:
+    """What is lost or changed; `whole` if the keeper gets the parts of all."""
+    if shared.fields and not whole:
         fields = enumerated(list(shared.fields), "field", limit=1)
         yield f"the others then run with its {fields}"
     if switch and switch["part"]:
         yield "the chart can only switch the whole component off"
+    if switch and switch["along"]:
+        yield f"its value also switches off {enumerated(switch['along'], 'object', limit=2)}"
     if switch and switch["note"]:
         yield str(switch["note"])
 
 
-def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
+def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Party], added: bool = False) -> str:
     """The steps as a script; for a new owner, as comments above its manifest."""
     off = _switch_off_texts(shared, leavers)
     together = sorted({name for p in leavers for name in p.along})
@@ -256,6 +339,8 @@ def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Part
         off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which otherwise undoes steps 1 and 5")
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
+    elif added:
+        off.insert(0, f"{shared.name(keeper)}: add to its manifest what only the others have, below")
     apps = [p.app for p in leavers]
     if shared.untracked and keeper:
         return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
@@ -284,7 +369,7 @@ def _owner_manifest(shared: Shared) -> str:
     made = json.loads(json.dumps(base))
     metadata = made.setdefault("metadata", {})
     metadata.setdefault("annotations", {})["argocd.argoproj.io/sync-wave"] = "0"
-    merged = _MERGED.get(shared.id.kind)
+    merged = RBAC_LISTS.get(shared.id.kind)
     if merged:
         rows = [row for content in contents.values() for row in items(content, merged)]
         made[merged] = [row for number, row in enumerate(rows) if row not in rows[:number]]
@@ -336,7 +421,7 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     """Fix B: one name for each release or Application, if the source allows it."""
     firm = shared.firm
     leavers = [p for p in firm if p is not keeper]
-    if not leavers or shared.id.kind in _NAME_IS_MEANING:
+    if not leavers or shared.id.kind in _NAME_IS_MEANING or (keeper and added_parts(shared, keeper, leavers)):
         return
     party = leavers[-1]
     rename = next((s for s in party.switches if s["rename"]), None)
@@ -396,6 +481,17 @@ def _own_name_fixes(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             caveat=joined(f"{_fullname_hint(shared)}; whatever refers to it by name must follow", first),
             unverified=_UNKNOWN_USERS,
         )
+    elif len({p.origin for p in firm}) == 1 and party.tool == "Kustomize" and party.place.startswith("Application "):
+        yield Fix(
+            f"Give the names of {shared.name(party)} a suffix of its own",
+            "application",
+            party.place,
+            Edit("yaml", f"spec:\n  source:\n    kustomize:\n      nameSuffix: -{party.app.name}\n"),
+            caveat=joined("all of its objects are created again under the new names, without their data", first),
+            effects=("restarts", "deletes"),
+        )
+    elif len({p.origin for p in firm}) == 1 and not shared.two_programs:
+        return  # one manifest for all of them: another name in it is another one in all
     elif party.tool in ("Directory", "Kustomize") or shared.two_programs:
         yield Fix(
             f"Give it another name in {shared.name(party)}",

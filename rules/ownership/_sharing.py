@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -47,7 +48,9 @@ class Party:
     along        names of other objects that the same applications share
     twins        [namespace, name, project, server] of each Application that renders all objects of this one; of one object alone, by the same source
     doubles      the same of each Application that renders all objects of this one
+    whole        a hash of all its manifests as they are compared, if it has doubles
     settings     a hash of its Helm settings without the release name;   files: its values files
+    revision     its targetRevision
     named_by     its Helm parameter that names the release's objects; empty if there is none
     former       its source before the present one, as in the history, if objects of that are left: `source`, `since` when it has the present one, `left`
     others       the other Applications of the fleet that claim or own the object: as `owner`, then `has_in_manifests`, `leaving`
@@ -90,8 +93,10 @@ class Party:
     along: Sequence[str] = ()
     twins: Sequence[Sequence[str]] = ()
     doubles: Sequence[Sequence[str]] = ()
+    whole: str = ""
     settings: str = ""
     files: Sequence[str] = ()
+    revision: str = ""
     named_by: str = ""
     former: Mapping[str, Json] = field(default_factory=dict)
     others: Sequence[Sequence[Json]] = ()
@@ -165,6 +170,48 @@ class Shared:
         apart = len({p.settings for p in firm}) == len(firm) > 1
         same = all(len(p.doubles) >= len(firm) - 1 for p in firm)
         return apart and same and len(charts) == 1 and firm[0].tool == "Helm" and bool(firm[0].repo)
+
+    @property
+    def namesakes(self) -> bool:
+        """Releases of one known chart that have one name in namespaces of their own, from which it makes a name outside namespaces: all are meant to run."""
+        firm = self.firm
+        apart = not self.id.namespace and len({p.namespace for p in firm}) == len(firm) > 1
+        same = len({(p.origin, p.release) for p in firm}) == 1
+        return apart and same and all(p.switches and not any(s["fixed"] for s in p.switches) for p in firm)
+
+    @property
+    def fixed_namespace(self) -> bool:
+        """Whether one source that is deployed to several namespaces writes this object's own: all but one of its Applications deploy elsewhere."""
+        firm = self.firm
+        same = len({p.origin for p in firm}) == 1 and bool(firm[0].repo)
+        places = {p.namespace for p in firm}
+        return bool(self.id.namespace) and same and len(places) == len(firm) > 1
+
+    @property
+    def instances(self) -> bool:
+        """Applications of one source that count up, or that are three or more, in one namespace: instances, none of which is too many."""
+        firm = self.firm
+        same = len({p.origin for p in firm}) == 1 and bool(firm[0].repo) and len({p.namespace for p in firm}) == 1
+        counted = len({re.sub(r"\d+", "0", p.app.name) for p in firm}) == 1
+        return same and len(firm) == len(self.parties) > 1 and (counted or len(firm) > 2)
+
+    @property
+    def two_deployments(self) -> bool:
+        """Applications of different sources that render all of each other's objects in one namespace, with content that differs: none is too many."""
+        firm = self.firm
+        apart = len({p.origin for p in firm}) == len(firm) == len(self.parties) > 1
+        same = all(len(p.twins) >= len(firm) - 1 and p.namespace == self.id.namespace for p in firm)
+        return apart and same and len({p.whole for p in firm}) > 1
+
+    @property
+    def one_per_version(self) -> str:
+        """The name without its version of Applications that one set makes of one source, each named by its version; empty if they are not."""
+        firm = self.firm
+        plain = {re.sub(rf"[-.]?v?{re.escape(p.revision)}$", "", p.app.name) for p in firm if p.revision}
+        dashed = {re.sub(rf"-v?{re.escape(p.revision.replace('.', '-'))}$", "", p.app.name) for p in firm if p.revision}
+        apart = len({p.revision for p in firm}) == len(firm) > 1 and len({(p.place, p.origin) for p in firm}) == 1
+        names = [found for found in (plain, dashed) if len(found) == 1]
+        return next(iter(names[0])) if apart and names else ""
 
     @property
     def hook(self) -> bool:
@@ -288,6 +335,7 @@ def application_party(
         release=str(dig(source, "helm", "releaseName") or app.name),
         settings=_settings_hash(source),
         files=texts(source, "helm", "valueFiles"),
+        revision=text_at(source, "targetRevision"),
         named_by=next((n for n in _parameters(source) if n.endswith("fullnameOverride")), ""),
         namespace=app.destination_namespace,
         switches=chart_switches(app, resource, charts),
@@ -395,6 +443,16 @@ def _rendering_source(app: App) -> tuple[int, Object]:
 
 def _parameters(source: Object) -> Sequence[str]:
     return [text_at(parameter, "name") for parameter in maps(source, "helm", "parameters")]
+
+
+def whole_content(app: App, fleet: Fleet) -> str:
+    """A hash of what the manifests of an application hold, without tracking data, metadata and values of Secrets."""
+    held = [
+        [list(r.key), {k: v for k, v in mapping(_compared_content(r.desired, fleet)).items() if k != "metadata"}]
+        for r in app.resources
+        if r.claimed
+    ]
+    return sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _settings_hash(source: Object) -> str:

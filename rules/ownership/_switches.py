@@ -27,6 +27,7 @@ def chart_switches(app: App, resource: Resource, found: Sequence[Release]) -> li
     chart      name and version;   where: the values file or the Application's field
     fixed      every release gets the same name
     off        YAML texts, each of which alone switches the object off; `part`: a whole component is switched off with it
+    along      the application's other objects that `off` switches off
     spec       `off` belongs in the Application's spec, not in values
     note       a remark of the record, or empty
     rename     YAML text that gives this release its own name; empty if the chart has none
@@ -73,10 +74,21 @@ def _switch_data(app: App, resource: Resource, release: Release, group: SharedGr
         "fixed": group.scope == "fixed",
         "off": [_application_yaml(w) for w in of_application] or [release.values_block(w) for w in ways],
         "part": not group.toggle,
+        "along": _others_of_group(app, resource, release, group),
         "note": group.note,
         "spec": bool(of_application),
         "rename": "".join(_rename_keys(app, resource, release, group)),
     }
+
+
+def _others_of_group(app: App, resource: Resource, release: Release, group: SharedGroup) -> list[str]:
+    kinds = frozenset(group.resources)
+    return [
+        str(other.id)
+        for other in app.resources
+        if other.kind in kinds and other.key != resource.key and other.claimed
+        if any(_is_name_of(release, name, other) for name in group.resources[other.kind])
+    ]
 
 
 def _enables_other_feature(way: Mapping[str, Any]) -> bool:

@@ -182,6 +182,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
         return _giving_generator(generators, found.facts.get("what") or "")
     if name == "credentials":
         return _project_repository(fleet, generators)
+    if name == "repository":
+        return _absent_repository(fleet, generators)
     if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
         return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
     if (bare := _BARE.search(message)) and _has_bare(raw, bare["name"]):
@@ -249,6 +251,19 @@ def _project_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) 
         if projects and all(projects):
             return f"Register {excerpt(without_secrets(url), 120)} without a project, or with that of the template: its credentials belong to project {', '.join(projects)}"
     return ""
+
+
+def _absent_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
+    """The address of the only Git generator, or of the only one without a registered repository: its host shows no such repository."""
+    urls = {text_at(body, "repoURL") for kind, body in generators if kind == "git"} - {""}
+    new = {u for u in urls if not any(same_repository(text_at(r, "repo"), u) for r in fleet.repositories)}
+    found = urls if len(urls) == 1 else new
+    if len(found) != 1:
+        return ""
+    shown = excerpt(without_secrets(next(iter(found))), 120)
+    return (
+        f"Correct repoURL {shown} of the generator, or register it with credentials: its host shows no such repository"
+    )
 
 
 def _generators(raw: Object) -> Iterator[tuple[str, Object]]:

@@ -24,7 +24,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
+from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule, Symptom
+from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
@@ -185,7 +186,8 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         at=Location(ref, ids[0]),
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
-        fixes=_fixes(duplicate, raw, owner),
+        fixes=_fixes(duplicate, fleet, raw, owner),
+        explains=tuple(Symptom.health(id_) for id_ in ids),
     )
 
 
@@ -221,10 +223,12 @@ def _raw_set(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
     )
 
 
-def _fixes(duplicate: _Duplicate, raw: Object, owner: str) -> tuple[Fix, ...]:
+def _fixes(duplicate: _Duplicate, fleet: Fleet, raw: Object, owner: str) -> tuple[Fix, ...]:
     name = str(dig(raw, "spec", "template", "metadata", "name") or "<name>")
     go = bool(dig(raw, "spec", "goTemplate"))
-    facts = {"set": f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}", "template": name}
+    listed = owned_applications(fleet, raw) or items(raw, "status", "resources")
+    made = bool(listed) or not fleet.at_least(3, 2) or fleet.app(duplicate.name, duplicate.namespace) is not None
+    facts = {"set": f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}", "template": name, "made": made}
     if len(duplicate.sets) > 1:
         second = _second(duplicate, owner or duplicate.sets[0])
         other = {"namespace": duplicate.namespace, "other": second, "application": duplicate.name, "owner": owner}
@@ -235,11 +239,40 @@ def _fixes(duplicate: _Duplicate, raw: Object, owner: str) -> tuple[Fix, ...]:
         return advice(__package__, "appset-duplicate/equal-elements", {**facts, "kept": twice[0], "removed": twice[1]})
     part = _distinct_parameter(raw, name, go=go)
     by_name = advice(__package__, "appset-duplicate/name", {**facts, "part": part})
+    if part and _is_alike(raw):
+        field, value = _destination_of_each(fleet, raw, part, go=go)
+        return advice(__package__, "appset-duplicate/alike", {**facts, "part": part, "field": field, "value": value})
     if not part and (path := _starred_path(raw)):
         by_name = advice(__package__, "appset-duplicate/star", {**facts, "path": path})
     paths = () if "path" in name else _several_paths(raw)
     one = {**facts, "first": excerpt(paths[0], 60), "paths": "\n".join(paths)} if paths else None
     return (*(advice(__package__, "appset-duplicate/one-path", one) if one else ()), *by_name)
+
+
+def _is_alike(raw: Object) -> bool:
+    """Whether the template's spec takes no parameter, so that all its Applications would deploy the same objects to one place."""
+    parts = (dig(raw, "spec", "template", "spec"), dig(raw, "spec", "templatePatch"), items(raw, "spec", "generators"))
+    return bool(mapping(raw, "spec", "template", "spec", "destination")) and not any(
+        "{{" in json.dumps(p) for p in parts
+    )
+
+
+def _destination_of_each(fleet: Fleet, raw: Object, part: str, *, go: bool) -> tuple[str, str]:
+    """The field of the destination that can differ between the elements, and its value: their cluster, if they have one, else a namespace."""
+    destination = mapping(raw, "spec", "template", "spec", "destination")
+    by_name = "name" in destination
+    generator = maps(raw, "spec", "generators")[0]
+    if "clusters" in generator:
+        field = "name" if by_name else "server"
+        return field, f"{{{{ .{field} }}}}" if go else f"{{{{{field}}}}}"
+    elements = maps(generator, "list", "elements")
+    names = {text_at(cluster, "name") for cluster in fleet.clusters.values()}
+    for key in sorted({key for element in elements for key in element}):
+        values = [str(element.get(key)) for element in elements]
+        servers = all(value.startswith(("https://", "http://")) for value in values)
+        if len(set(values)) == len(values) and (servers if not by_name else names.issuperset(values)):
+            return "name" if by_name else "server", f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
+    return "namespace", f"{text_at(destination, 'namespace') or text_at(raw, 'metadata', 'name')}-{part}"
 
 
 def _starred_path(raw: Object) -> str:

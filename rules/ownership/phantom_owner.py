@@ -56,6 +56,7 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     what = str(resource.id) if resource else f"{warning.kind} {warning.name}"
     live = resource.live if resource else None
     refused = is_sync_refused_for(app, warning.condition.message)
+    blocks = refused or "FailOnSharedResource=true" in app.sync_options
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
     other = _owner_on_other_cluster(fleet, warning.owner, resource)
@@ -68,7 +69,7 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
     is_made = bool(tracking and not tracking.own and live and _is_owned_by(live, tracking))
     return Finding(
-        message=f'Argo CD warns that "{warning.owner}" owns {what} too, {_explanation(tracking, is_made, refused)}.',
+        message=f'Argo CD warns that "{warning.owner}" owns {what} too, {_explanation(tracking, is_made, blocks)}.',
         at=Location(app.ref, resource.id if resource else None),
         cause="made-there" if is_made else "no-owner",
         severity="error" if refused else None,
@@ -83,9 +84,9 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     )
 
 
-def _explanation(tracking: Tracking | None, is_made: bool, refused: bool) -> str:
+def _explanation(tracking: Tracking | None, is_made: bool, blocks: bool) -> str:
     """What completes `Argo CD warns that ... owns ... too, ...`."""
-    if refused:
+    if blocks:
         return "which is impossible, yet FailOnSharedResource refuses every sync"
     if tracking is None or tracking.own:
         return "which is impossible, so nothing clashes"

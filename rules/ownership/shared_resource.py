@@ -64,6 +64,7 @@ from ._sharing import (
     parts_of,
     party_of,
     ref_of,
+    whole_content,
 )
 from ._tracking import own_tracking_test, owner_of, warned_resources
 
@@ -101,6 +102,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
     doubles = _double_applications(app, fleet)
+    contents = whole_content(app, fleet) if doubles else ""
     twins = [parts_of(ref) for ref in _twin_applications(app, fleet, doubles)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
@@ -117,6 +119,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "along": _also_shared(key, together.get(parties, ()), parties),
                 "twins": twins,
                 "doubles": [parts_of(ref) for ref in doubles],
+                "whole": contents,
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
@@ -271,7 +274,11 @@ def _message(shared: Shared) -> str:
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1 and not shared.untracked and not shared.two_programs and cause != "predicted":
         heals = sum(p.attempts for p in healing)
-        tried = f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}" if heals else "both heal themselves"
+        tried = (
+            f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}"
+            if heals
+            else f"{both if len(healing) == len(shared.parties) else 'they'} heal themselves"
+        )
         if not fields:
             return f"{shared.few_names(shared.parties)} keep taking {shared.id} from each other: {tried}."
         return f"{shared.few_names(shared.parties)} keep overwriting each other's {fields} of {shared.id}: {tried}."

@@ -2,7 +2,7 @@
 
 What it finds: a live object with this Application's tracking label or tracking-id that is not among its manifests and was never applied by Argo
 CD. An operator made it from a tracked object and copied the metadata, a script labelled it like the release, or the chart of a Helm release of
-that name in another namespace did.
+that name in another namespace did. Also what a controller made for an object that was deleted without its dependents.
 
 Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
 operator's new object again and again. With annotation tracking Argo CD sees that the tracking-id names another object and ignores the copy.
@@ -20,14 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint import GONE, App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.fleet import IN_CLUSTER
-from argolint.application.tracked import tracking_of
+from argolint.application.tracked import Tracking, tracking_of
 from argolint.comparison import TRACKING_ID, managers
-from argolint.edits import argocd_cm
+from argolint.edits import application_patch, argocd_cm, sync_option
 from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
-from argolint.values import dig, labels_of
+from argolint.values import dig, labels_of, owner_references
+from argolint.values.kubernetes import kubectl_name
 
 from ..shared.tracking import annotation_tracking_fix
 from ._installations import label_key_fix
@@ -50,6 +51,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         release = foreign_release(app, resource.live)
         maker = _maker(app, fleet, resource, tracking.instance)
         maker_text = f"{maker} made it and" if maker else "its maker"
+        if not tracking.own and _is_left_alone(app, resource, tracking):
+            yield _left_finding(app, resource, tracking)
+            continue
         if not tracking.own and resource.status == "OutOfSync":
             danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
             yield Finding(
@@ -87,6 +91,49 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
+def _is_left_alone(app: App, resource: Resource, tracking: Tracking) -> bool:
+    """Whether a controller made it for an object that is gone, and nothing owns it since: a deletion that orphans dependents leaves it."""
+    made = any(writer.manager == "kube-controller-manager" for writer in managers(resource.live or {}))
+    gone = app.find(tracking.group, tracking.kind, tracking.namespace, tracking.name) is None
+    runs = (resource.group, resource.kind) in _DEPENDENTS
+    return runs and made and gone and not owner_references(resource.live)
+
+
+_DEPENDENTS = frozenset({("apps", "ReplicaSet"), ("batch", "Job"), ("", "Pod")})
+"""Kinds that controllers of Kubernetes make, and that hold no data."""
+
+
+def _left_finding(app: App, resource: Resource, tracking: Tracking) -> Finding:
+    maker = f"{tracking.kind} {tracking.namespace}/{tracking.name}"
+    runs = dig(resource.live, "spec", "replicas") != 0
+    orphans = _ORPHANS in app.sync_options
+    delete = Fix(
+        f"Delete {resource.id}, which nothing owns",
+        "live",
+        str(resource.id),
+        Edit("command", f"kubectl delete {kubectl_name(resource.id)}"),
+        caveat="its pods end with it" if runs else "",
+        resource=resource.id,
+        plays=GONE,
+    )
+    prune = application_patch(
+        app, "And prune with what an object owns", sync_option(app, "PrunePropagationPolicy=foreground")
+    )
+    return Finding(
+        message=f"{resource.id} was left behind when {maker} was deleted: nothing owns it{', and its pods run on' if runs else ''}.",
+        at=Location(app.ref, resource.id),
+        severity="warning" if runs else "info",
+        confidence="likely",
+        evidence=(
+            f"its tracking-id names {maker}, which this application has no more, and it has no owner reference",
+            *([f"the sync option {_ORPHANS} leaves what a pruned object owns"] if orphans else []),
+        ),
+        fixes=(delete, prune) if orphans else (delete,),
+        explains=(Symptom.extra(resource.id),),
+    )
+
+
+_ORPHANS = "PrunePropagationPolicy=orphan"
 _NAMELESS = frozenset(
     {"manager", "controller", "operator", "fabric8-kubernetes-client", "okhttp", "Go-http-client", "OpenAPI-Generator"}
 )

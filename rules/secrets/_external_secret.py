@@ -138,17 +138,6 @@ def _unreadable(app: App) -> tuple[Declared, ...]:
     return tuple(each for each, text in intervals if text and each.resource.live and parse_duration(text) is None)
 
 
-def unread(app: App) -> tuple[Resource, ...]:
-    """The objects without a condition of the kinds that an unreadable interval keeps the operator from."""
-    return app.derive(_unread)
-
-
-def _unread(app: App) -> tuple[Resource, ...]:
-    kinds = {each.resource.kind for each in unreadable(app)}
-    listed = (r for kind in sorted(kinds) for r in app.of_kind(kind, GROUP) if r.live)
-    return tuple(r for r in listed if not items(r.live, "status", "conditions"))
-
-
 def spec_of(obj: Object | None) -> Object:
     found = dig(obj, "spec")
     return found if isinstance(found, dict) else {}
@@ -252,6 +241,13 @@ def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
             stated = kind or "SecretStore"
             found.setdefault((stated, name), StoreRef(stated, name, pointer, not kind))
     return tuple(found.values())
+
+
+def pushed_store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
+    """The stores that a PushSecret writes to by name."""
+    refs = enumerate(items(obj, "spec", "secretStoreRefs"))
+    named = ((index, str(dig(ref, "kind") or "SecretStore"), str(dig(ref, "name") or "")) for index, ref in refs)
+    return tuple(StoreRef(kind, name, f"/spec/secretStoreRefs/{index}") for index, kind, name in named if name)
 
 
 def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:

@@ -29,6 +29,10 @@ _TEMPLATED = ("immutable", "conflict")
 """Causes that occur after the template."""
 
 
+_OF_REFERENCE = ("store-kind-omitted", "store-not-found")
+"""Causes that lie in the reference alone: another fault shows only once it is right."""
+
+
 @dataclass(frozen=True)
 class FailedPlace:
     """The place of the operator's present failure: an entry, or the write of the Secret."""
@@ -53,6 +57,8 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: FailedPla
         *_value_failures(after, fleet, resource, failed),
         *_secret_failures(fix, after, fleet, resource, failed),
     ):
+        if refused and failed.cause in _OF_REFERENCE and fix.resource in (None, resource.id):
+            return Afterwards(unknown=f"{refused} then, which is a fault of its own")
         return Afterwards(refused=refused, unknown=unknown)
     now = f"{after.observed_at:%Y-%m-%dT%H:%M:%SZ}"
     served = (stores.find(after, fleet, ref, resource.namespace).resource for ref in es.store_refs(resource.live))

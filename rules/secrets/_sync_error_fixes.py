@@ -82,13 +82,14 @@ def exact_edits(
     yield from secret_fixes(resource, found)
     match found.cause:
         case "store-kind-omitted":
+            title = "Set the store's kind to ClusterSecretStore"
             yield field_fix(
-                resource, "Set the store's kind to ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+                resource, title, f"{pointer}/kind", "ClusterSecretStore", _next_fault(app, fleet, resource, found)
             )
         case "store-not-found" | "store-not-ready" | "namespace-denied" if found.detail.get("present"):
             yield _sync_now_fix(resource, f"Force a sync: the {_PRESENT[found.cause]} by now")
         case "store-not-found" if found.detail.get("store"):
-            yield from _missing_store_fixes(app, fleet, resource, found, pointer)
+            yield from missing_store_fixes(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
             kind, name = found.detail["kind"], found.detail["store"]
             edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
@@ -192,6 +193,15 @@ def _namespace_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosi
         yield from (fix,) if fix else ()
 
 
+def _next_fault(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> str:
+    """The fault of the ClusterSecretStore that is meant, behind the wrong kind; empty if none is known."""
+    name = found.detail.get("store", "")
+    store = stores.find(app, fleet, es.StoreRef("ClusterSecretStore", name, ""), resource.namespace)
+    if store.admits(resource.namespace) is False:
+        return f'"{name}" does not admit namespace {resource.namespace} yet: its spec.conditions must name it, too'
+    return f'"{name}" is not ready, which is a fault of its own' if store.is_ready is False else ""
+
+
 def _template_source_fixes(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """The edit that names the key of a similar name in the ConfigMap or Secret of templateFrom, which this application has."""
     name, item = found.detail.get("source", ""), found.detail.get("item", "")
@@ -220,7 +230,7 @@ def _template_name_fixes(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
             return
 
 
-def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
+def missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
     """Fixes for a missing store: an application has not applied it yet, it has the other kind, or its name is misspelt."""
     kind, name = found.detail["kind"], found.detail["store"]
     late = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace).resource
@@ -237,11 +247,12 @@ def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, found: Diag
         yield field_fix(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
     elif elsewhere := stores.other_namespaces(app, fleet, kind, name, resource.namespace):
         spaces = enumerated(elsewhere)
+        field = "secretStoreRefs" if resource.kind == "PushSecret" else "secretStoreRef"
         yield manifest_text(
             f"{kind} {elsewhere[0]}/{name}",
             f'Create the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
             f"It is in namespace {spaces}: a SecretStore serves only its own namespace. A ClusterSecretStore (with spec.conditions, so that"
-            f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
+            f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in {field} then.",
         )
     else:
         known = [n for n in stores.store_names(app, fleet, kind, resource.namespace) if n != name]

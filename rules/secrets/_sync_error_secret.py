@@ -115,6 +115,6 @@ def _encoding_fixes(resource: Resource, item: str) -> Iterator[Fix]:
 
 
 def field_fix(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
-    """A fix that sets one field of the ExternalSecret."""
+    """A fix that sets one field of the ExternalSecret or PushSecret."""
     edit = Edit("json-patch", set_field(resource.any, path, value))
-    return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)
+    return Fix(title, "manifest", str(resource.id), edit, caveat)

@@ -54,6 +54,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     for found in _frequent_external_secrets(app, options):
         resource, manifest = found.resource, found.manifest
         cost = cost_of(app, fleet, manifest, resource.namespace)
+        if cost.get("free"):
+            continue
         each = calls_per_refresh(manifest, cost)
         calls = each * found.copies
         now, hourly = calls_per_month(calls, es.refresh_interval(manifest)), calls_per_month(calls, es.ONE_HOUR)

@@ -7,6 +7,8 @@ Why it hurts: the operator lists all ExternalSecrets of the cluster at once, and
 ExternalSecret of any namespace is looked at any more, and none of them gets a status. Where the operator's webhook is installed, it refuses the
 object, and the sync fails instead.
 
+The finding also explains the objects of other applications that have no status since.
+
 How to fix: write hours, minutes and seconds: `24h0m0s` for a day.
 
 Example:
@@ -19,40 +21,113 @@ External Secrets 0.16.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
+from msgspec import to_builtins
+
+from argolint import (
+    App,
+    Edit,
+    Fact,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Symptom,
+)
 from argolint.redaction import excerpt
-from argolint.values import text_at
+from argolint.values import enumerated, items, parse_time, text_at
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
 
 _DAYS = regex(r"\s*(\d{1,5})\s*(d|day|days|w|week|weeks)\s*")
+_CLOCKS = timedelta(minutes=1)
+"""How far two times of creation may be apart in one sync."""
 
 
-def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each such interval in the cluster; the first of a kind explains the objects without a status."""
-    silent = list(es.unread(app))
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """The unreadable intervals in the cluster, and the objects of these kinds without a status, under their kind."""
     for found in es.unreadable(app):
         resource, interval = found.resource, text_at(found.manifest, "spec", "refreshInterval")
-        kept = [r for r in silent if r.kind == resource.kind]
-        silent = [r for r in silent if r not in kept]
+        value = _as_go_does(interval)
+        data = {
+            "interval": excerpt(interval, 30),
+            "value": value,
+            "edit": found.set("/spec/refreshInterval", value),
+            "place": found.pointer("/spec/refreshInterval"),
+        }
+        yield Fact(_join_key(app, resource.kind), app.ref, {**_known(resource), **data}, about=resource.key)
+    for kind in ("ExternalSecret", "ClusterExternalSecret"):
+        for resource in app.of_kind(kind, es.GROUP):
+            if resource.live and not items(resource.live, "status", "conditions"):
+                users = es.waiting_workloads(app, resource.namespace, es.target_name(resource.live))
+                waiting = [to_builtins(user.id) for user in users]
+                yield Fact(_join_key(app, kind), app.ref, {**_known(resource), "users": waiting}, about=resource.key)
+
+
+def _join_key(app: App, kind: str) -> str:
+    return f"{app.cluster}|{kind}"
+
+
+def _known(resource: Resource) -> dict[str, object]:
+    return {
+        "id": to_builtins(resource.id),
+        "created": text_at(resource.live, "metadata", "creationTimestamp"),
+    }
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for each such interval; the first of a kind explains the objects that came after it and have no status."""
+    unread = [fact for fact in facts if "users" in fact.data]
+    intervals = (fact for fact in facts if "interval" in fact.data)
+    for fact in sorted(intervals, key=lambda f: (f.data["created"], f.app, f.data["place"], f.data["id"]["name"])):
+        data, id_ = fact.data, ResourceId(**fact.data["id"])
+        kept = [each for each in unread if _came_later(each, fact)]
+        unread = [each for each in unread if each not in kept]
+        silent = [(each.app, ResourceId(**each.data["id"])) for each in kept]
+        users = [ResourceId(**user) for each in kept for user in each.data["users"]]
+        others = [str(other) for _, other in silent if other.key != id_.key]
         yield Finding(
-            message=f'{resource.id} has refreshInterval "{excerpt(interval, 30)}", which Go cannot read, '
-            f"so the operator sees no new or changed {resource.kind} of the cluster.",
-            at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
-            fixes=(_fix(found, interval),),
-            explains=tuple(symptom for r in kept for symptom in es.health_consequences(app, r.id)),
+            message=f'{id_} has refreshInterval "{data["interval"]}", which Go cannot read, '
+            f"so the operator sees no new or changed {id_.kind} of the cluster.",
+            at=Location(fact.app, id_, data["place"]),
+            evidence=(f"without a status: {enumerated(others, limit=5)}",) if others else (),
+            related=tuple(Related(app, other, role="symptom") for app, other in silent if other.key != id_.key),
+            fixes=(_fix(id_, data["value"], data["edit"]),),
+            explains=tuple(Symptom.health(each) for each in (*(other for _, other in silent), *users)),
         )
 
 
-def _fix(found: es.Declared, interval: str) -> Fix:
+def _fix(id_: ResourceId, value: str, edit: Json) -> Fix:
+    title = f"Write it as Go does: {value}"
+    return Fix(title, "manifest", str(id_), Edit("json-patch", edit), resource=id_, effects=("needs-sync",))
+
+
+def _came_later(silent: Fact, interval: Fact) -> bool:
+    """Whether the object was made when the interval was there: an earlier one would have got a status before."""
+    made, stalled = parse_time(silent.data["created"]), parse_time(interval.data["created"])
+    return made is None or stalled is None or made >= stalled - _CLOCKS
+
+
+def _as_go_does(interval: str) -> str:
     read = _DAYS.fullmatch(interval.lower())
     hours = int(read[1]) * (24 if read[2].startswith("d") else 168) if read else 1
-    value = f"{hours}h0m0s"
-    edit = Edit("json-patch", found.set("/spec/refreshInterval", value))
-    return Fix(f"Write it as Go does: {value}", "manifest", str(found.resource.id), edit)
+    return f"{hours}h0m0s"
 
 
-RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=es.holds_external_secrets, rank=Rank.CAUSE)
+RULE = Rule(
+    **Rule.page(__name__),
+    severity="error",
+    collect=collect,
+    join=join,
+    reads=es.holds_external_secrets,
+    rank=Rank.ROOT,
+)

@@ -46,7 +46,7 @@ def _objects_without_status(app: App, fleet: Fleet, options: Options) -> Iterato
             since = es.created_at(resource)
             if resource.live is None or es.is_deleting(resource) or items(resource.live, "status", "conditions"):
                 continue
-            if unsaid_fault(app, fleet, resource) is not None or resource in es.unread(app):
+            if unsaid_fault(app, fleet, resource) is not None:
                 continue
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
                 yield resource

@@ -186,7 +186,8 @@ def _session_key_finding(app: App, resource: Resource, secret: ResourceId, shown
                 "manifest",
                 str(resource.id),
                 merge,
-                "a restart of argocd-server creates what was lost: everyone logs in again, and admin has a new password",
+                "a restart of argocd-server makes a new session key and admin password;"
+                " webhook secrets, other accounts' passwords and API tokens must be set again",
                 resource=resource.id,
             ),
             Fix(

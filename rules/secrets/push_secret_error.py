@@ -17,6 +17,7 @@ Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, d
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
@@ -34,6 +35,7 @@ from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
 from ._push_unsaid import UnsaidFault, unsaid_fault
+from ._sync_error_fixes import missing_store_fixes
 from ._sync_error_surroundings import past_sentence
 from ._sync_error_texts import Diagnosis, classify, cleaned_text, current_warnings
 
@@ -74,7 +76,7 @@ def _is_over(app: App, fleet: Fleet, resource: Resource) -> bool:
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The Events of failing PushSecrets without a reason in their condition, and their stores if another application manages them."""
     for resource in _failing_push_secrets(app):
-        yield from stores.reference_wants(app, fleet, _store_refs(resource), resource.namespace)
+        yield from stores.reference_wants(app, fleet, es.pushed_store_refs(resource.any), resource.namespace)
         if str(es.ready_condition(resource.live).get("message")) in GENERIC:
             yield Want("events", resource.id, resource.uid)
 
@@ -107,9 +109,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             evidence=(f"condition {condition.get('reason')}: {text}",),
             fixes=()
             if is_present
-            else (*_other_kind_fixes(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
+            else (*_missing_store_fixes(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
             explains=es.health_consequences(app, resource.id),
-            follows=_follows(app, resource, text),
+            follows=_follows(app, fleet, resource, text),
         )
 
 
@@ -134,13 +136,17 @@ def _unsaid_fix(resource: Resource, fault: UnsaidFault) -> Fix:
     return live_command(resource.id, fault.mends, text)
 
 
-def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
-    """The shared cause: the store in the text."""
-    found = classify(text)
-    if found is None or not found.detail.get("store"):
+def _follows(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Follows, ...]:
+    """The shared cause: the store that the text misses, or the one that it writes to, which is not Ready for the same cause."""
+    found = classify(text) or Diagnosis("unknown", "")
+    if found.detail.get("store"):
+        store = es.StoreRef(found.detail["kind"], found.detail["store"], "").id(resource.namespace, app.cluster)
+        return (Follows(Symptom.health(store)), Follows(Symptom.missing(store)))
+    target = _failing_store(app, fleet, resource, text, found)
+    said = classify(cleaned_text(text_at(es.ready_condition(target.live), "message")))
+    if target.is_ready is not False or said is None or said.cause != found.cause:
         return ()
-    store = es.StoreRef(found.detail["kind"], found.detail["store"], "").id(resource.namespace, app.cluster)
-    return (Follows(Symptom.health(store)), Follows(Symptom.missing(store)))
+    return (Follows(Symptom.health(target.ref.id(resource.namespace, app.cluster))),)
 
 
 def _is_source_missing(resource: Resource, text: str) -> bool:
@@ -259,31 +265,20 @@ def _pointer(resource: Resource, text: str) -> str:
     return ""
 
 
-def _other_kind_fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
-    """The fix for a store that exists with the other kind (without a kind, the operator looks for a SecretStore)."""
-    found, pointer = classify(text), _pointer(resource, text)
+def _missing_store_fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
+    """Fixes for a store that is not there: refused by the API server, of the other kind (without a kind, the operator looks for a SecretStore), of another name or namespace."""
+    found, pointer = classify(text), _pointer(resource, text).rpartition("/")[0]
     if found is None or found.cause != "store-not-found" or not pointer:
         return
     ref = es.StoreRef(found.detail["kind"], found.detail["store"], pointer)
     other = stores.other_kind_store(app, fleet, ref, resource.namespace)
-    if other is not None:
-        kind = other.ref.kind
-        edit = Edit("json-patch", set_field(resource.any, f"{pointer.rpartition('/')[0]}/kind", kind))
-        yield Fix(f'Refer to the {kind} "{ref.name}", which exists', "manifest", str(resource.id), edit)
-
-
-def _store_refs(resource: Resource) -> list[es.StoreRef]:
-    """The stores that it writes to by name."""
-    return [
-        es.StoreRef(str(dig(ref, "kind") or "SecretStore"), str(dig(ref, "name")), f"/spec/secretStoreRefs/{index}")
-        for index, ref in enumerate(items(resource.any, "spec", "secretStoreRefs"))
-        if dig(ref, "name")
-    ]
+    twin = {"twin": other.ref.kind} if other is not None else {}
+    yield from missing_store_fixes(app, fleet, resource, replace(found, detail={**found.detail, **twin}), pointer)
 
 
 def _failing_store(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
     """The store in the error, else the first one of the PushSecret."""
-    refs = _store_refs(resource)
+    refs = es.pushed_store_refs(resource.any)
     store = _STORE.search(text)
     name = found.detail.get("store") or (store[1] if store else "")
     of_name = (ref for ref in refs if ref.name == name)

@@ -20,6 +20,7 @@ Sources: external-secrets pkg/controllers/secretstore/common.go and client_manag
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -117,28 +118,33 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 
 def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
-    """Bad stores, and every ExternalSecret with the key of its store; `join` combines them."""
+    """Bad stores, and every ExternalSecret and failing PushSecret with the key of its store; `join` combines them."""
     for resource in _all_stores(app):
         finding = _store_finding(app, fleet, resource, options)
         if finding is not None:
             yield Fact(_join_key(resource.id), app.ref, {"finding": to_builtins(finding)}, about=resource.key)
-    for resource in es.external_secrets(app):
-        for ref in es.store_refs(resource.any):
-            yield Fact(
-                _join_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)}
-            )
+    readers = ((resource, ref) for resource in es.external_secrets(app) for ref in es.store_refs(resource.any))
+    failing = (r for r in app.of_kind("PushSecret", es.GROUP) if es.ready_condition(r.live).get("status") == "False")
+    writers = ((resource, ref) for resource in failing for ref in es.pushed_store_refs(resource.any))
+    for resource, ref in (*readers, *writers):
+        data = {"dependent": to_builtins(resource.id), "pointer": ref.pointer}
+        yield Fact(_join_key(ref.id(resource.namespace, app.cluster)), app.ref, data)
 
 
 def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
-    """The finding of a bad store, with the ExternalSecrets that depend on it."""
+    """The finding of a bad store, with the ExternalSecrets that depend on it, and the PushSecrets that fail: the operator pushes to a store that is not Ready, too."""
     dependents = tuple(
-        Related(f.app, ResourceId(**f.data["dependent"]), "/spec/secretStoreRef", "dependent")
+        Related(f.app, ResourceId(**f.data["dependent"]), f.data["pointer"], "dependent")
         for f in facts
         if "dependent" in f.data
     )
-    count = len(dependents)
-    depends = f", so {count} ExternalSecret{'s' if count > 1 else ''} cannot refresh" if count else ""
-    no_dependents = () if count else ("no ExternalSecret that Argo CD manages depends on it",)
+    kinds = Counter(r.resource.kind for r in dependents if r.resource)
+    reads, pushes = kinds["ExternalSecret"], kinds["PushSecret"]
+    depends = f", so {reads} ExternalSecret{'s' if reads > 1 else ''} cannot refresh" if reads else ""
+    depends += (
+        f", and {pushes} PushSecret{'s' if pushes > 1 else ''} to it fail{'' if pushes > 1 else 's'}" if pushes else ""
+    )
+    no_dependents = () if reads else ("no ExternalSecret that Argo CD manages depends on it",)
     for fact in facts:
         if "finding" in fact.data:
             found = _finding_of_data(fact.data["finding"])

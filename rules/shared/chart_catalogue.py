@@ -71,7 +71,10 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """A value that a chart generates again at each render, in `templates`; `usual` if it does so at its default values."""
+    """A value that a chart generates again at each render, in `templates`; `usual` if it does so at its default values.
+
+    since, until   the first chart version that generates it, and the first one that no longer does; empty if not known
+    """
 
     what: str
     functions: tuple[str, ...]
@@ -84,11 +87,17 @@ class Item:
     since: str
     templates: tuple[str, ...]
     usual: bool = True
+    until: str = ""
 
     @property
     def salted(self) -> bool:
         """True for a salt: it is generated even with a fixed password, so only a complete hash pins it."""
         return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
+
+    @property
+    def signs(self) -> bool:
+        """True for certificates, which others trust."""
+        return any(name.startswith("genCA") or name.endswith("SignedCert") for name in self.functions)
 
 
 @dataclass(frozen=True)
@@ -235,6 +244,7 @@ def _item(raw: Mapping[str, Any]) -> Item:
         str(raw.get("since") or ""),
         tuple(raw["source"]),
         "enabled_by" not in raw,
+        str(raw.get("until") or ""),
     )
 
 

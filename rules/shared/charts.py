@@ -126,8 +126,9 @@ class Release:
     def random(self) -> Iterator[Item]:
         """The values that this chart generates at random, in this version."""
         for item in self.known.random if self.known else ():
-            have, first = parse_version(self.version), parse_version(item.since)
-            if have is None or first is None or have >= first:
+            have = parse_version(self.version)
+            first, end = parse_version(item.since), parse_version(item.until)
+            if have is None or ((first is None or have >= first) and (end is None or have < end)):
                 yield item
 
     def shared(self) -> Iterator[SharedGroup]:

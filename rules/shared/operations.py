@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from argolint import App, Edit, Fix, Operation, ResourceId
 from argolint.edits import handover
-from argolint.values import dig, mapping, sh
+from argolint.values import dig, joined, mapping, sh
 
 
 def sync_again_command(app: App) -> str:
@@ -16,9 +18,9 @@ def sync_again_command(app: App) -> str:
     name = sh(app.ref)
     ended = _ended(name)
     synced = f"argocd app wait {name} --sync --timeout 600"
-    if app.self_heal:  # self-heal starts the next operation, which would block a sync by hand
-        return f"{ended} && {synced}"
-    if app.automated:  # a new commit does the same; Argo CD does not retry a revision that it has tried
+    # A new commit starts the next operation, which blocks a sync by hand. For a revision that it has tried in vain Argo CD starts none,
+    # with self-heal neither (controller/appcontroller.go, autoSync; tried with Argo CD 3.6.1).
+    if app.automated:
         return f"{ended} && {{ argocd app sync {name} || {synced}; }}"
     return f"{ended} && argocd app sync {name}"
 
@@ -85,10 +87,12 @@ def with_end_of_wait(app: App, awaited: ResourceId, fixes: tuple[Fix, ...]) -> t
 
 
 def _with_end(app: App, fixes: tuple[Fix, ...], title: str) -> tuple[Fix, ...]:
-    """Ends the operation after the first fix, if that is an edit."""
+    """Ends the operation after the first fix, if that is an edit; its caveat says so, too, since a short report shows that fix alone."""
     if not fixes or fixes[0].target not in ("manifest", "application", "helm-values"):
         return fixes
-    return (*fixes, _end_fix(app, title))
+    first, *rest = fixes
+    then = f"then end the running sync: `argocd app terminate-op {sh(app.ref)}`"
+    return (replace(first, caveat=joined(then, first.caveat)), *rest, _end_fix(app, title))
 
 
 def _end_fix(app: App, title: str) -> Fix:

@@ -13,6 +13,7 @@ from argolint.values.kubernetes import containers, data_keys, pod_spec
 from .references import MountedKey, ReadKey, mounted_keys, near_key, read_keys
 
 _OTHER_USER = 1000
+"""For an image that names no user: any number but 0 will do for the kubelet."""
 
 
 def lacking_keys(app: App, id_: ResourceId, obj: Object | None, key: str) -> Iterator[tuple[ReadKey, frozenset[str]]]:
@@ -50,10 +51,10 @@ def sysctl_edits(obj: Object | None, name: str) -> list[Json]:
 
 
 def user_edits(obj: Object | None, container: str, user: str) -> tuple[int, list[Json]]:
-    """The number of a user that is not root, and the operations that write it into the container."""
-    number = load(__package__, "image_users.yaml").get(user, _OTHER_USER)
+    """The number of a user that is not root, and the operations that write it into the container; none for a name whose number is not known."""
+    number = load(__package__, "image_users.yaml").get(user, 0 if user else _OTHER_USER)
     at = next((at for at, c in containers(obj) if text_at(c, "name") == container), "")
-    return number, list(set_fields(obj, {f"{at}/securityContext/runAsUser": number})) if at else []
+    return number, list(set_fields(obj, {f"{at}/securityContext/runAsUser": number})) if at and number else []
 
 
 def own_scheduler(obj: Object | None) -> str:

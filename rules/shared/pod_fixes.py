@@ -13,7 +13,7 @@ from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
 from .messages import catalogue
@@ -25,10 +25,13 @@ from .pods import (
     POLICY,
     TAINT,
     Trouble,
+    holders,
+    is_pod_of,
     message_parts,
     status_reason,
     trouble_pointer,
     unread_pull_secrets,
+    volumes_named,
 )
 from .references import MountedKey, near_names, read_keys, rename_operations
 from .unmade import hook_job, making_workload, policy_facts, silent_maker, vault_facts
@@ -71,12 +74,16 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
         facts |= {"gated": gated, "gates": enumerated(own_gates(obj)), "scheduler": own_scheduler(obj)}
     elif topic == "non-root":
         facts["uid"], facts["patch"] = user_edits(obj, said["sort"], said.get("what", ""))
+        images = (text_at(c, "image") for _, c in containers(obj) if text_at(c, "name") == said["sort"])
+        facts["image"] = next(images, "IMAGE")
     elif topic == "sysctl":
         facts["patch"] = sysctl_edits(obj, said["what"])
     elif topic == "mount-kind":
         facts |= {"near": "", "has": "", "patch": [], "key": "", "file": "", "holder": ""}
         if (mount := mounted_at(app, id_, obj, said["what"])) is not None:
             facts |= _mount_facts(app, id_, obj, *mount)
+    elif topic == "volume-parameter":
+        facts["class"] = _provider_class(id_, obj, trouble)
     elif topic == "volume-class":
         spaces = _namespaces_with(fleet, app.cluster, _PROVIDER_CLASS, str(facts["what"]), id_.namespace)
         facts |= {"elsewhere": f" One of this name is in namespace {enumerated(spaces, limit=4)}." if spaces else ""}
@@ -115,6 +122,7 @@ def _absent_facts(
         **policy_facts(app, fleet, kind, name),
         **_near_facts(app, fleet, id_, obj, name, {"secret": "Secret", "configmap": "ConfigMap"}.get(kind, "")),
         "hook": hook,
+        "account": kind == "serviceaccount",
         "command": Shell(whole_sync_command(app)),
         "app": str(app.ref),
     }
@@ -157,6 +165,16 @@ def _mount_facts(app: App, id_: ResourceId, obj: Object | None, mount: MountedKe
     path = f"{mount.path.rstrip('/')}/{read.key}"
     at = f"{read.pointer.rpartition('/')[0]}/mountPath"
     return {**found, "file": path, "patch": [{"op": "replace", "path": at, "value": path}]}
+
+
+def _provider_class(id_: ResourceId, obj: Object | None, trouble: Trouble) -> str:
+    """The SecretProviderClass of the volume that is not mounted, as far as the manifest names it."""
+    asked = {
+        text_at(volume, "name"): text_at(volume, "csi", "volumeAttributes", "secretProviderClass")
+        for volume in maps(pod_spec(obj)[1], "volumes")
+    }
+    name = next((asked[v] for v in volumes_named(trouble.whole or trouble.text) if v in asked), "")
+    return f"SecretProviderClass {id_.namespace}/{name}" if name else "the SecretProviderClass of the volume"
 
 
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
@@ -234,7 +252,10 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
         return (
             (match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}) if match else (trouble.cause, {})
         )
-    if trouble.cause in ("selector", "resources", "taint", "quota"):
+    if trouble.cause == "quota":
+        said = catalogue().match(trouble.whole or trouble.text, "pod")
+        return said.entry.advice if said is not None and said.entry.cause == "quota" else "quota", {}
+    if trouble.cause in ("selector", "resources", "taint"):
         parts = (
             catalogue().match(part, "scheduling")
             for part in message_parts(trouble.text.rpartition("nodes are available:")[2])
@@ -278,9 +299,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
     pointer = trouble_pointer(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taint_tolerations(trouble.text)
-    own = re.compile(rf"{re.escape(id_.name)}-{_HASH}{{1,10}}-{_HASH}{{5}}")
-    holders = [name for found in _HOLDERS.findall(trouble.text) for name in found.split(", ")]
-    others = [name for name in holders if not own.fullmatch(name)]
+    others = [name for name in holders(trouble.text) if not is_pod_of(id_, name)]
     return {
         "object": str(id_),
         "rolls": id_.kind == "Deployment" and not others,
@@ -296,12 +315,9 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
         "away": away,
         "what": "",
         "elsewhere": "",
+        "class": "",
+        "image": "",
     }
-
-
-_HASH = "[bcdf-hj-np-tv-xz2456789]"
-"""The alphabet of the two hashes in the name of a Deployment's pod (apimachinery, util/rand)."""
-_HOLDERS = regex(r"already used by pod\(s\) ((?:[a-z0-9.-]{1,253}, ){0,20}[a-z0-9.-]{1,253})")
 
 
 def _taint_tolerations(text: str) -> tuple[list[Json], bool]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from argolint import App, Event, Node, Object, Resource, Want
+from argolint import App, Event, Node, Object, Resource, ResourceId, Want
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.later import NO_KEY
@@ -27,6 +27,8 @@ ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount)s? "([
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
 INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
+_OF_READINESS = regex(r"Readiness probe ")
+"""What never ends a container: the kubelet restarts it by the other two probes alone."""
 _ENDED = regex(
     r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
     r"|NodeLost|ContainerStatusUnknown|Preempt\w+"
@@ -203,6 +205,8 @@ def _node_trouble(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
     message = node.health.message if degraded else ""
     states = () if events else _kubelet_messages(app, node)
+    if has_crashing_container(node):
+        events = [e for e in events if not _OF_READINESS.match(e.message)]
     words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *states)
     texts = [text for text in words if text]
     for text in texts:
@@ -294,17 +298,26 @@ _REASON_AT_END = ("cannot be created", "are refused by", "cannot pull their imag
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
-    **dict.fromkeys(("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"), _STARTING),
+    **dict.fromkeys(("FailedMount", "FailedCreatePodSandBox"), _STARTING),
+    "FailedAttachVolume": ("SuccessfulAttachVolume", *_STARTING),
 }
 """Events that end the fault of an older Warning."""
+_VOLUME = regex(r'\bvolume "([^"]{1,253})"')
+
+
+def volumes_named(text: str) -> list[str]:
+    """The volumes that the kubelet or the attach-detach controller names."""
+    return _VOLUME.findall(text)
 
 
 def _current_warnings(events: Sequence[Event], *, degraded: bool) -> list[Event]:
     """The Warnings without a newer Event that ends them; all of them while the object's own health shows a failure."""
 
     def over(event: Event) -> bool:
-        better = (e.last for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
-        return any(event.last and last and last > event.last for last in better)
+        of = volumes_named(event.message)
+        better = (e for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
+        of_it = (e.last for e in better if e.reason != "SuccessfulAttachVolume" or volumes_named(e.message) == of)
+        return any(event.last and last and last > event.last for last in of_it)
 
     return [e for e in events if e.type != "Normal" and (degraded or not over(e))]
 
@@ -333,7 +346,17 @@ def _most_specific(texts: Sequence[str], cause: str) -> str:
         return killed  # the reason for the restart, with or without other messages
     kinds = {t: _known_trouble(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
-    return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
+    return min(
+        alike,
+        key=lambda t: 3 if _BARE.match(t) else 2 if _BACK_OFF.match(t) else 1 if _only_waits(t, cause) else 0,
+        default="",
+    )
+
+
+def _only_waits(text: str, cause: str) -> bool:
+    """Whether the kubelet only says that a volume does not come."""
+    found = catalogue().match(text, "volume") if cause == "volume" else None
+    return found is not None and found.entry.knows == "stage"
 
 
 def _cause_in(sentence: str) -> tuple[str, str] | None:
@@ -395,6 +418,22 @@ def message_parts(body: str) -> list[str]:
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
 
 
+_HASH = "[bcdf-hj-np-tv-xz2456789]"
+"""The alphabet of the hashes in the names of pods (apimachinery, util/rand)."""
+_HOLDERS = regex(r"already used by pod\(s\) ((?:[a-z0-9.-]{1,253}, ){0,20}[a-z0-9.-]{1,253})")
+
+
+def holders(text: str) -> list[str]:
+    """The pods that have a volume, according to the attach-detach controller."""
+    return [name for found in _HOLDERS.findall(text) for name in found.split(", ")]
+
+
+def is_pod_of(id_: ResourceId, name: str) -> bool:
+    """Whether the controller of the workload names its pods so."""
+    end = {"StatefulSet": r"\d{1,9}", "Deployment": rf"{_HASH}{{1,10}}-{_HASH}{{5}}"}.get(id_.kind, rf"{_HASH}{{5}}")
+    return re.fullmatch(rf"{re.escape(id_.name)}-{end}", name) is not None
+
+
 def container_ends(pod: Object) -> Iterator[tuple[str, Object]]:
     """(container, terminated) of each container's present or last end."""
     for field in ("initContainerStatuses", "containerStatuses"):
@@ -437,12 +476,44 @@ def end_of(app: App, pod: Node) -> Ended | None:
     return Ended(pod, "", 0, words if words == "OOMKilled" else "", words) if words else None
 
 
+_CRASHES = regex(
+    r"(?:\w+: )?(?:Init:)?(?:CrashLoopBackOff$|back-off .{0,80}restarting failed container)", re.IGNORECASE
+)
+
+
+def crash_of(app: App, trouble: Trouble) -> str:
+    """How the container ends that the kubelet starts again and again, in the form of `ENDS`; empty where another text says more."""
+    found = app.evidence.get(Want("live", trouble.node.id))
+    if trouble.cause or not _CRASHES.match(trouble.text) or not isinstance(found, Mapping):
+        return ""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for status in maps(found.get("status"), field):
+            end = mapping(status, "lastState", "terminated")
+            if text_at(status, "state", "waiting", "reason") == "CrashLoopBackOff" and end.get("reason") != "OOMKilled":
+                words = _last_line(text_at(end, "message"))
+                how = f"container {text_at(status, 'name')} ends with exit code {number_at(end, 'exitCode')}"
+                return f"{how}: {words}" if words else how
+    return ""
+
+
+ENDS = regex(
+    r"container (?P<container>[a-z0-9-]{1,63}) ends with exit code (?P<code>\d{1,9})(?:: (?P<words>.+))?$", re.DOTALL
+)
+
+
 _FAILED_CONTAINER = regex(r'container "([^"]{1,63})" failed with exit code (\d{1,5})')
 
 
 def _last_line(text: str) -> str:
-    """The last line with a word in it: a program writes there why it gives up."""
-    return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalpha, line))), "")
+    """The last line with a word in it, apart from a stack: a program writes there why it gives up."""
+    lines = _STACK.split(text, maxsplit=1)[0].splitlines() or text.splitlines()
+    said = [line.strip() for line in lines if any(map(str.isalpha, line)) and not _FRAME.match(line)]
+    return said[-1] if said else ""
+
+
+_STACK = regex(r"^goroutine \d{1,9} \[", re.MULTILINE)
+_FRAME = regex(r"\s{1,16}at \S|\s{0,16}\.\.\. \d{1,6} more$|Node\.js v\d")
+"""Lines of a stack of Java or Node.js, and what Node.js writes below it."""
 
 
 def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
@@ -458,6 +529,8 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
             return f"{at}/{field}" if get(spec, f"/{field}", None) else ""
         case "volume":
             return next((p for p in (f"{at}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
+        case "quota" if at := _size_refused(obj, trouble):
+            return at
         case "quota":
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
@@ -469,6 +542,25 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
         case "image":
             images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
             return next((p for p, image in images if image in trouble.text), images[0][0] if len(images) == 1 else "")
+    return ""
+
+
+_NO_CLAIM = regex(r'persistentvolumeclaims "([^"]{1,253})" is forbidden')
+
+
+def refused_claim(trouble: Trouble) -> str:
+    """The claim of a StatefulSet's pod that the API server refuses; empty if it refuses the pod itself."""
+    found = _NO_CLAIM.search(trouble.whole or trouble.text)
+    return found[1] if found else ""
+
+
+def _size_refused(obj: Object | None, trouble: Trouble) -> str:
+    """The size that the template of the refused claim asks for; empty where a quota refuses it by its number."""
+    claim = refused_claim(trouble) if "requests.storage=" in (trouble.whole or trouble.text) else ""
+    for number, template in enumerate(maps(obj, "spec", "volumeClaimTemplates")):
+        at = f"/spec/volumeClaimTemplates/{number}/spec/resources/requests/storage"
+        if claim and claim.startswith(f"{text_at(template, 'metadata', 'name')}-") and get(obj, at, None) is not None:
+            return at
     return ""
 
 

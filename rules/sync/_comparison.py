@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
@@ -14,8 +15,20 @@ from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
-from argolint.redaction import excerpt
-from argolint.values import dig, get, items, mapping, maps, same_repository, sh, text_at
+from argolint.redaction import excerpt, without_secrets
+from argolint.values import (
+    dig,
+    enumerated,
+    get,
+    items,
+    mapping,
+    maps,
+    owner_references,
+    same_repository,
+    sh,
+    text_at,
+    texts,
+)
 from argolint.values.kubernetes import kubectl_kind
 from argolint.values.patterns import regex
 
@@ -27,7 +40,8 @@ from ._managed import managed_namespace_facts
 from ._objects import object_named
 from ._options import compare_options_with
 from ._refusals import refusal_fixes
-from ._sources import pointer_of_source, source_in, usual_revision
+from ._sources import pointer_of_source, renderers, source_in, usual_revision
+from ._values_addresses import pointer_of_address, second_source_facts
 from ._webhooks import webhook_service
 
 _ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
@@ -104,10 +118,14 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     base = pointer_of_source(app, message, dry=dry)
     if entry.name == "path" and not dry and mapping(app.spec, "sourceHydrator", "hydrateTo"):
         entry = replace(entry, name="path-hydrated", fact=_UNPROMOTED)
+    if entry.name == "health-check" and fleet.overrides and not _overridden_checks(app, fleet):
+        entry = replace(entry, name="health-built-in")
     if bad and cause == "ignore-rule":
         pointer = bad[0]
     elif entry.name == "helm-values-file":
         pointer = _values_file_pointer(source, base, message)
+    elif entry.name == "helm-values-address":
+        pointer = pointer_of_address(source, base, entry.values["file"])
     else:
         own = cause in _SOURCE_POINTERS and not entry.name.startswith("dependency-") and not former
         pointer = base + _SOURCE_POINTERS[cause] if own else ""
@@ -120,7 +138,8 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         else ()
     )
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
-    topics += ["remembered"] if _may_be_cached(cause, message) and not entry.name.startswith("hydrate") else []
+    remembers = _may_be_cached(cause, message) and not entry.name.startswith(("hydrate", "deadline"))
+    topics += ["remembered"] if remembers else []
     left = leftover_sentence(resource.as_compared if resource else None, message) if entry.name == "refused" else ""
     return ComparisonFault(
         entry.name,
@@ -130,6 +149,20 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
         entry.whole,
+    )
+
+
+def _overridden_checks(app: App, fleet: Fleet) -> list[str]:
+    """The kinds of the application's objects whose health check argocd-cm overrides."""
+    scripts = [key for key, override in fleet.overrides.items() if text_at(override, "health.lua")]
+    kinds = {f"{row.group}/{row.kind}" if row.group else row.kind for row in app.rows}
+    return sorted(kind for kind in kinds if any(fnmatchcase(kind, key) for key in scripts))
+
+
+def _judged_kinds(app: App) -> list[tuple[str, str]]:
+    """The custom kinds of the application, for some of which Argo CD has a script of its own."""
+    return sorted(
+        {(row.group, row.kind) for row in app.rows if row.group.count(".") and not row.group.endswith(".k8s.io")}
     )
 
 
@@ -144,6 +177,32 @@ def _former_commit(app: App, message: str) -> str:
         str(r) for entry in maps(app.status, "history") for r in (entry.get("revision"), *items(entry, "revisions"))
     }
     return found[1] if found and found[1] in past - named else ""
+
+
+def _waiting_with(app: App, fleet: Fleet, source: Object) -> str:
+    """The number of applications of this repository that get no answer in time, if this one is not alone."""
+    repo = text_at(source, "repoURL")
+    late = [
+        other.ref
+        for other in fleet.apps
+        if any(c.type == "ComparisonError" and classify(c.message).name == "deadline" for c in other.conditions)
+        and any(same_repository(repo, text_at(one, "repoURL")) for one in other.sources)
+    ]
+    return f"{len(late)} applications" if len(late) > 1 and app.ref in late else ""
+
+
+def _rendered_before(app: App, source: Object) -> str:
+    """The last commit that was synced from this path of this repository; empty without one, or if it is the present one."""
+    now = {text_at(app.status, "sync", "revision"), *texts(app.status, "sync", "revisions")}
+    for entry in reversed(maps(app.status, "history")):
+        past = (mapping(entry, "source"), *maps(entry, "sources"))
+        same = [
+            one for one in past if (one.get("repoURL"), one.get("path")) == (source.get("repoURL"), source.get("path"))
+        ]
+        revision = text_at(entry, "revision")
+        if same and revision and revision not in now:
+            return revision
+    return ""
 
 
 def _may_be_cached(cause: str, message: str) -> bool:
@@ -246,6 +305,12 @@ def _facts(
         **_repository_facts(source, entry, message),
         **_chart_facts(source, read["chart"], message),
         **_path_facts(app, source, pointer, message),
+        "waiting": _waiting_with(app, fleet, source) if entry.name == "deadline" else "",
+        "own_namespace": fleet.control_plane,
+        "was_there": _rendered_before(app, source),
+        "arrives": f"no Application or set makes {app.ref}: argocd app set {app.ref} --path NEW, or kubectl apply, brings it"
+        if not owner_references(app.brief) and not renderers(app, fleet)
+        else f"what makes {app.ref} brings the new path once it is in Git",
         "values": _values_flags(source),
         **_release_facts(app, source, base),
         **_inline_patch_facts(source, base, read["id"]),
@@ -289,11 +354,13 @@ def _cluster_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[s
         "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "excluded_on": ", ".join(f'"{url}"' for url in _urls_of_cluster(app, message)),
+        "judged": enumerated([kind for _, kind in _judged_kinds(app)], "kind", limit=2),
+        "judged_key": "_".join(_judged_kinds(app)[0]) if len(_judged_kinds(app)) == 1 else "GROUP_KIND",
         "listed_kind": listed["kind"] if listed else "",
         "listed_group": (listed["group"] or "") if listed else "",
         "service_namespace": service_namespace,
         "service": service,
-        "rebind": _is_own_account_elsewhere(user) and "at the cluster scope" in message,
+        **_account_facts(user, message),
         **managed_namespace_facts(app, user, message),
     }
 
@@ -347,6 +414,7 @@ def _path_facts(app: App, source: Object, pointer: str, message: str) -> Mapping
         "from_root": _entries_from_root(app, source, pointer),
         "with_ref": _entry_with_unused_ref(app, source, pointer),
         **_values_file_facts(app, source, pointer),
+        **second_source_facts(app, source, pointer),
         "libs_from_root": _libs_with_own_path(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
     }
@@ -390,10 +458,14 @@ def _file_facts(read: Mapping[str, str], message: str) -> Mapping[str, Json]:
     }
 
 
-def _is_own_account_elsewhere(user: str) -> bool:
-    """Whether `user` is Argo CD's own account in a namespace other than argocd, the one in the bindings of install.yaml."""
+def _account_facts(user: str, message: str) -> Mapping[str, str]:
+    """The namespace of an account that lacks rights in the whole cluster: Argo CD's own in another namespace than install.yaml binds, or that of `argocd cluster add`."""
     account = user.split(":")
-    return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
+    namespace, name = account[2:] if len(account) == 4 and "at the cluster scope" in message else ("", "")
+    return {
+        "rebind": namespace if name == "argocd-application-controller" and namespace != "argocd" else "",
+        "manager": namespace if name == "argocd-manager" else "",
+    }
 
 
 def _plugin_env(source: Object, message: str) -> str:
@@ -490,7 +562,7 @@ def _values_flags(source: Object) -> Shell:
     entries = zip(items(source, "helm", "valueFiles"), (path for _, path in _values_file_paths(source)), strict=True)
     of_chart = bool(text_at(source, "chart"))
     files = [
-        entry if "://" in entry else path.lstrip("/")
+        without_secrets(entry) if "://" in entry else path.lstrip("/")
         for entry, path in entries
         if not of_chart or "://" in entry or entry.startswith("$")
     ]

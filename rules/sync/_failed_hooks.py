@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argolint import App, Fix, Fleet, Node, Object, Want
 from argolint.edits.advice import advice
@@ -11,8 +11,8 @@ from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
 from argolint.relations.blocked import members
 from argolint.sequence.order import delete_policies
-from argolint.values import dig, text_at
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import dig, joined, text_at
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 
 from ..shared import pod_fixes, pods
 from . import _hooks
@@ -56,6 +56,8 @@ def hook_failure(app: App, fleet: Fleet, failed: Failed) -> HookFailure | None:
     node = _unexplained_hook(app, failed)
     if node is None:
         return _gone(app, failed) if _is_gone(app, failed) else None
+    if "." in node.id.group and node.id.group not in _hooks.TASKS and node.health.status == "Healthy":
+        return _recovered(app, failed, node)
     manifest = _hooks.manifest_of(app, node.id)
     pod = pods.failed_pod(app, node)
     end = pods.end_of(app, pod) if pod else None
@@ -73,6 +75,17 @@ def hook_failure(app: App, fleet: Fleet, failed: Failed) -> HookFailure | None:
     if end is not None:
         return _ended(app, failed, end, manifest)
     return _without_pods(app, failed, node, manifest) if pod is None else None
+
+
+def with_removal(app: App, failed: Failed, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes of a failed hook; the first says that the failed object must go where no delete policy removes it before its next run."""
+    node = app.node(failed.id) if failed.hook and failed.id else None
+    if node is None or not fixes or (node.id.group, node.id.kind) not in (("batch", "Job"), ("", "Pod")):
+        return fixes
+    if delete_policies(_hooks.manifest_of(app, node.id)) != {"HookSucceeded"}:
+        return fixes
+    stays = f"before the next sync delete it, which its delete policy keeps: `kubectl delete {kubectl_name(node.id)}`"
+    return (replace(fixes[0], caveat=joined(fixes[0].caveat, stays)), *fixes[1:])
 
 
 _NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
@@ -96,6 +109,14 @@ def _gone(app: App, failed: Failed) -> HookFailure:
     facts = {"hook": str(failed.id), "app": str(app.ref)}
     fixes = advice(__package__, "failed-hook/gone", facts, failed.id)
     return HookFailure("", "", (f"{failed.id} is deleted by now, and its log with it",), fixes)
+
+
+def _recovered(app: App, failed: Failed, node: Node) -> HookFailure:
+    """Argo CD ends a hook as soon as it is Degraded (gitops-engine, pkg/sync), and many kinds are while they start."""
+    facts = {"hook": str(node.id), "app": str(app.ref)}
+    fixes = advice(__package__, "failed-hook/recovered", facts, node.id)
+    evidence = f"{node.id}: Healthy by now {excerpt(node.health.message, 200)}".rstrip()
+    return HookFailure("which was not healthy then, and is Healthy by now", failed.message, (evidence,), fixes)
 
 
 def _without_pods(app: App, failed: Failed, node: Node, manifest: Object | None) -> HookFailure | None:

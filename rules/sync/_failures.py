@@ -21,7 +21,8 @@ UNEXPLAINED = ("sync-failed", "unknown")
 class Failed:
     """One message of a failed operation: `id` is None when it is the operation's own.
 
-    `rule` explains it, by the catalogue of messages; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
+    `rule` explains it, by the catalogue of messages; `cause` is sync-failed's. `hook` is the phase of a hook that failed. `deletes`: it was to
+    be deleted, as left over in the cluster or with its application.
     """
 
     id: ResourceId | None
@@ -29,6 +30,7 @@ class Failed:
     rule: str
     cause: str
     hook: str = ""
+    deletes: bool = False
 
 
 def refusal_match(message: str) -> Match | None:
@@ -105,8 +107,11 @@ def _result_failures(app: App, operation: Operation) -> Iterator[Failed]:
 
 def result_failure(app: App, result: Object, otherwise: str = "") -> Failed:
     """The failure in the result of one object; a result without a message uses the operation's (`otherwise`)."""
-    message = str(result.get("message") or otherwise)
-    return Failed(_resource_id(app, result), message, *classify(message))
+    message, id_ = str(result.get("message") or otherwise), _resource_id(app, result)
+    held = app.held(id_)
+    return Failed(
+        id_, message, *classify(message), deletes=held is not None and held.requires_pruning and not held.hook
+    )
 
 
 def _resource_id(app: App, result: Object) -> ResourceId:

@@ -58,3 +58,9 @@ def _objects_satisfying(app: App, is_meant: Callable[[Object], bool], side: str)
 def missing_symptoms(app: App) -> Iterator[Symptom]:
     """The Missing objects of an application that cannot be compared: nothing is applied, so they stay missing."""
     return (Symptom.health(r.id) for r in app.resources if r.health.status == "Missing")
+
+
+def is_operator(resource: Resource) -> bool:
+    """Whether the object is the workload of an operator, by its name."""
+    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
+    return resource.kind == "Deployment" and resource.group == "apps" and named

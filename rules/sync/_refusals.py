@@ -13,7 +13,7 @@ from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
 from argolint.values import annotations_of, dig, enumerated, get, mapping, maps, schema, sh
-from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.fields import EXPECTED, field_fixes, first_mistyped, retyped, spelling_caveat, type_words
@@ -22,6 +22,7 @@ from ._hooks import TASKS
 from ._leftovers import leftover_fixes
 from ._managed import managed_namespace_facts
 from ._options import is_sent_whole
+from ._renewed import finalizer_removal
 from ._validation import quantity_operations
 from ._webhooks import own_webhook_workload, webhook_service
 
@@ -204,6 +205,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
         up = "yes" if served.up else ""
         return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked, "up": up}
+    if failed.deletes and failed.cause == "admission" and not _WEBHOOK_UNREACHED.search(failed.message):
+        return "deletion-refused", {}
     found = refusal_match(failed.message)
     if found is None or found.entry.advice == found.entry.cause:
         return failed.cause or "unknown", {}
@@ -246,6 +249,10 @@ def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[s
             and "CreateNamespace=true" in app.sync_options
         ),
         "object_name": id_.name if id_ else "",
+        "left_over": Shell(kubectl_name(id_)) if id_ and failed.deletes else "",
+        "alone": Shell(
+            "" if id_ else finalizer_removal(ResourceId("argoproj.io", "Application", app.ref.namespace, app.ref.name))
+        ),
         "writes_status": bool(id_ and dig(_manifest(app, failed), "status")),
         "own_name": id_.name if id_ else app.ref.name,
         "own_namespace": id_.namespace if id_ else app.ref.namespace,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from argolint import App, Fleet, Object
+from argolint import App, AppRef, Fleet, Object, ResourceKey
+from argolint.application.fleet import IN_CLUSTER
 from argolint.values import mapping, text_at
 from argolint.values.patterns import regex
 
@@ -74,3 +75,8 @@ def _revisions(app: App, repository: Repository) -> list[str]:
 
 def _repository(source: Object) -> Repository:
     return text_at(source, "repoURL"), text_at(source, "chart")
+
+
+def renderers(app: App, fleet: Fleet) -> tuple[AppRef, ...]:
+    """The Applications that render this one."""
+    return fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name))

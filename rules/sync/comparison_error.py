@@ -29,9 +29,9 @@ from argolint.relations import Complaint, resolved
 from argolint.values import mapping, text_at
 from argolint.values.patterns import regex
 
-from ._comparison import comparison_fault
+from ._comparison import classify, comparison_fault
 from ._objects import missing_symptoms
-from ._sources import source_in
+from ._sources import renderers, source_in
 
 _CACHED = regex(r"Manifest generation error \(cached\): ?")
 
@@ -88,11 +88,12 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     found = comparison_fault(app, fleet, message)
     at = f" at {found.resource.id}" if found.resource and found.cause == "diff" else ""
     subject = f"Application {app.ref} cannot sync{at}: {found.fact}"
+    behind = _of_parent(app, fleet, found.cause)
     return Finding(
         message=f"{subject}." if found.whole else in_passing(subject, message),
         at=Location(app.ref, None, found.pointer),
         cause=found.cause,
-        evidence=tuple(_evidence(condition)),
+        evidence=(*_evidence(condition), *(f"{f.app} renders it, and its own path is gone" for f in behind)),
         fixes=found.fixes,
         explains=(
             condition.symptom,
@@ -102,18 +103,34 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _has_operation_comparison_error(app) else []),
             *missing_symptoms(app),
         ),
-        follows=_follows(app, found.cause, source_in(app, message)),
+        follows=(*behind, *_late(found.name), *_follows(app, found.cause, source_in(app, message))),
     )
 
 
+def _of_parent(app: App, fleet: Fleet, cause: str) -> tuple[Follows, ...]:
+    """The Application that renders this one, if it has lost its path as well: what is right in Git by now does not come from there."""
+    parents = [fleet.by_ref[ref] for ref in renderers(app, fleet) if ref != app.ref] if cause == "path" else []
+    lost = [
+        parent
+        for parent in parents
+        if any(c.type == "ComparisonError" and classify(c.message).cause == "path" for c in parent.conditions)
+    ]
+    return tuple(Follows(app=parent.ref) for parent in lost[:1])
+
+
 def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
-    """Causes that all applications share: a cluster that Argo CD cannot read, or a repository without access."""
+    """Causes that all applications share: a cluster that Argo CD cannot read, a repository without access, a repo-server without an answer."""
     if cause == "cluster":
         return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))
     if cause != "auth" or not repository:
         return ()
     return (Follows.common(f"Argo CD cannot read the repository {repository}.", "repository", repository),)
+
+
+def _late(name: str) -> tuple[Follows, ...]:
+    title = "The repo-server does not answer the application controller in time."
+    return (Follows.common(title, "repo-server"),) if name == "deadline" else ()
 
 
 def _has_operation_comparison_error(app: App) -> bool:

@@ -54,6 +54,7 @@ from ..shared.charts import source_type
 from ..shared.labels import is_similar_name
 from ..shared.operations import with_end_of_retries
 from ._failures import Failed, complaint_of, failures_explained_by
+from ._objects import is_operator
 from ._options import sync_option_operations
 from ._removed import is_kind_defined, removed_version_failures
 
@@ -277,19 +278,24 @@ def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_named_after(sources: Sequence[Object], group: str) -> bool:
-    """Whether a source's chart or folder has the name of the group's owner."""
-    owner = group.split(".")[-2] if "." in group else ""
+def _is_named_after(sources: Sequence[Object], group: str, kind: str = "") -> bool:
+    """Whether a source's chart or folder has the name of the group's owner, or of the kind."""
+    owners = {group.split(".")[-2] if "." in group else "", kind.lower(), kind and f"{kind.lower()}s"} - {""}
     called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
-    return bool(owner) and any(f"{each}-".startswith(f"{owner}-") for each in called)
+    return any(f"{each}-".startswith(f"{owner}-") for each in called for owner in owners)
 
 
-def _skipping(app: App, fleet: Fleet, group: str) -> App | None:
-    """The application that leaves out the CRDs of its chart: this one, or the only one of the cluster with the name of the group's owner."""
-    if _skipped(app):
-        return app
-    found = [a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group)]
-    return found[0] if len(found) == 1 else None
+def _skipping(app: App, fleet: Fleet, group: str, kind: str) -> App | None:
+    """The application that leaves out the CRDs of its chart: the only one of the cluster with the name of the group's owner, else this one."""
+    here = [
+        a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group, kind)
+    ]
+    return here[0] if len(here) == 1 else app if _skipped(app) else None
+
+
+def _brings_kind(app: App, group: str, kind: str) -> bool:
+    """Whether the application's chart is that of the kind: by its name, or as it brings an operator. Another chart only uses the kind."""
+    return _is_named_after(app.sources, group, kind) or any(map(is_operator, app.resources))
 
 
 def _skipped(app: App) -> tuple[str, ...]:
@@ -341,7 +347,7 @@ def _object_fixes(app: App, fleet: Fleet, group: str, kind: str, resource: Resou
     elif resource is None:
         return
     elif group in _tools():
-        yield _tool_fix(app, resource, _tools()[group])
+        yield from _tool_fixes(app, resource, _tools()[group])
     elif resource.desired and builtin(resource.desired):
         yield _builtin_kind_fix(resource)
     elif group in _served_without_crd():
@@ -381,22 +387,24 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
             f"{maker['product']} makes the kinds of {group}; their CRDs are not installed by hand",
         )
     else:
-        skipping = _skipping(app, fleet, group)
-        if skipping is not None:
-            yield _unskip_fix(app, skipping, kind or "the kind")
+        skipping = _skipping(app, fleet, group, kind)
+        likely = skipping is not None and _brings_kind(skipping, group, kind)
+        unskip = (_unskip_fix(app, skipping, kind or "the kind", first=likely),) if skipping is not None else ()
+        yield from unskip if likely else ()
         yield live_command(
             app.cluster,
-            f"{'Or install' if skipping else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
+            f"{'Or install' if likely else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
             f"kubectl get crd | grep {sh(group or 'group')}",
         )
+        yield from () if likely else unskip
 
 
-def _unskip_fix(app: App, skipping: App, kind: str) -> Fix:
+def _unskip_fix(app: App, skipping: App, kind: str, *, first: bool) -> Fix:
     """The fix that lets an application bring the CRDs of its chart."""
     patch = [{"op": "remove", "path": pointer} for pointer in _skipped(skipping)]
-    own = skipping is app
+    own = skipping.ref == app.ref
     return Fix(
-        "Let the chart bring its CRDs: drop skipCrds"
+        f"{'Let' if first else 'Or let'} the chart bring its CRDs: drop skipCrds"
         if own
         else f"Let application {skipping.ref} bring the CRDs of its chart: drop skipCrds",
         "application",
@@ -417,22 +425,37 @@ def _of_tool(group: str, what: str) -> str:
     return f"{what} is a file for {_tools()[group]['product']}, and no cluster knows it" if group in _tools() else ""
 
 
-def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
-    """The fix for a file of a program: list it as that, or keep it out of what Argo CD applies."""
+def _tool_fixes(app: App, resource: Resource, tool: Object) -> Iterator[Fix]:
+    """The fixes for a file of a program: list it as that, or keep it out of what Argo CD applies."""
     types = {source_type(app, index) for index in range(len(app.sources))}
     if key := tool.get("generator"):
         bare = types == {"Directory"}
-        return manifest_text(
+        yield manifest_text(
             f"the kustomization.yaml next to {resource.id}",
             f"{'Add a kustomization.yaml that lists' if bare else 'List'} it under `{key}`, not among the resources",
             f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either",
             "Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
         )
+        return
+    forced = tuple(
+        pointer
+        for index, source in enumerate(app.sources)
+        if dig(source, "directory")
+        for pointer in ("/spec/source/directory" if "source" in app.spec else f"/spec/sources/{index}/directory",)
+    )
+    if tool["product"] == "Kustomize" and len(forced) == 1:
+        yield Fix(
+            f"Let Kustomize render the folder: drop {forced[0].removeprefix('/').replace('/', '.')}",
+            "application",
+            application_place(app),
+            Edit("json-patch", [{"op": "remove", "path": forced[0]}]),
+            caveat="for a folder with a kustomization.yaml of its own: such settings make Argo CD take it for plain manifests",
+        )
     out = "in kustomization.yaml remove the file from `resources`"
     if types == {"Directory"}:
         out = "spec.source.directory.exclude: '{FILE,**/FILE}'"
-    return Fix(
-        f"Keep the file of {tool['product']} out of what this Application applies",
+    yield Fix(
+        f"{'Or keep' if forced and tool['product'] == 'Kustomize' else 'Keep'} the file of {tool['product']} out of what this Application applies",
         "application" if types == {"Directory"} else "manifest",
         application_place(app) if types == {"Directory"} else str(resource.id),
         Edit("text", f"{out}   # the file that holds {resource.id}"),

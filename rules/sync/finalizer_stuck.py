@@ -1,7 +1,8 @@
 """A deletion waits for a finalizer
 
 What it finds: an object (or the Application itself) that was deleted minutes ago and still exists, since a finalizer was not removed. The
-finding names the program that should remove it, and the object that this program waits for.
+finding names the program that should remove it, and the object that this program waits for. Also an Application whose sync still runs: its deletion
+begins only after that.
 
 Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and no object with its name can be created.
 
@@ -21,6 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from argolint import (
     App,
@@ -30,6 +32,7 @@ from argolint import (
     Fleet,
     Follows,
     Location,
+    Node,
     Object,
     Rank,
     Related,
@@ -41,6 +44,7 @@ from argolint import (
 )
 from argolint.edits import live_command
 from argolint.edits.advice import Shell, advice
+from argolint.edits.consequences import consequences
 from argolint.messages import quoting
 from argolint.redaction import excerpt
 from argolint.values import (
@@ -49,18 +53,20 @@ from argolint.values import (
     dig,
     enumerated,
     items,
+    mapping,
     maps,
     parse_time,
     sh,
     text_at,
 )
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import HOOK, kubectl_kind, kubectl_name
+from argolint.values.kubernetes import HOOK, api_of, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
 from ._failures import refusal_match
-from ._renewed import finalizer_removal, renewal_fixes, renewed_dependent
+from ._objects import is_operator
+from ._renewed import FOREGROUND, finalizer_removal, renewal_fixes, renewed_dependent
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,28 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects."""
-    return live_hook_wants(r for r in app.resources if app.deleting or r.health.status == "Progressing")
+    """The live objects of hooks that are being deleted or, where the Application is, that are left: the server does not list them among the managed objects.
+
+    Also dependents that an object waits for, which is deleted in the foreground.
+    """
+    yield from live_hook_wants(r for r in app.resources if app.deleting or r.health.status == "Progressing")
+    for resource in app.stated:
+        if resource.mentions(FOREGROUND, "live"):
+            below = islice(app.descendants(resource.uid), _DEPENDENTS)
+            yield from (Want("live", node.id) for node in below if app.resource(node.id.key) is None)
+
+
+_DEPENDENTS = 6
+"""Most dependents of one object that are looked at."""
+
+
+def _kept_dependent(app: App, resource: Resource) -> Object | None:
+    """The live dependent that is being deleted and keeps a finalizer of its own, for which a deletion in the foreground waits."""
+    if FOREGROUND not in _finalizers(resource.live):
+        return None
+    below = [app.evidence.get(Want("live", node.id)) for node in islice(app.descendants(resource.uid), _DEPENDENTS)]
+    kept = (obj for obj in below if obj and dig(obj, "metadata", "deletionTimestamp"))
+    return next((obj for obj in kept if set(_finalizers(obj)) - {FOREGROUND}), None)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
@@ -135,6 +161,10 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     made = renewed_dependent(app, resource.uid, resource.live)
     awaited = f"{made.id.kind} {made.id.name} to go" if made else _awaited_program(finalizers, resource.kind)
+    kept = None if made else _kept_dependent(app, resource)
+    if kept is not None:
+        own = tuple(f for f in _finalizers(kept) if f != FOREGROUND)
+        awaited = f"{text_at(kept, 'kind')} {text_at(kept, 'metadata', 'name')}, which keeps finalizer {own[0]}"
     so = "which is created again each time" if made else "so it is neither gone nor usable"
     subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {awaited}"
     return Finding(
@@ -145,17 +175,36 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *(f"finalizer {text}" for text in _finalizer_lines(finalizers, resource.kind)),
             *(["the running operation waits for this object"] if app.is_awaiting(resource.id) else []),
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
+            *(_finalizer_lines(_finalizers(kept), text_at(kept, "kind")) if kept else ()),
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
             *_project_users(fleet, resource),
         ),
-        fixes=tuple(renewal_fixes(app, fleet, resource.id, made))
-        if made
-        else (*of_child, _alone_fix(child))
-        if child and child.deleting and (of_child := _named_error_fixes(child, _deletion_errors(child)))
-        else _fixes(app, resource, finalizers, refusal),
-        explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
+        fixes=(
+            *(_dependent_fixes(kept, resource) if kept else ()),
+            *_object_fixes(app, fleet, resource, refusal, child, made),
+        ),
+        explains=(
+            Symptom.health(resource.id),
+            Symptom.extra(resource.id),
+            *(Symptom.health(node.id) for node in (islice(app.descendants(resource.uid), _DEPENDENTS) if kept else ())),
+        ),
         follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
+
+
+def _dependent_fixes(kept: Object, owner: Resource) -> tuple[Fix, ...]:
+    """The fixes for a dependent that keeps a finalizer of its own."""
+    group, version = api_of(kept)
+    name, space = text_at(kept, "metadata", "name"), text_at(kept, "metadata", "namespace")
+    id_ = ResourceId(group, text_at(kept, "kind"), space, name, version, owner.id.cluster)
+    first = next(f for f in _finalizers(kept) if f != FOREGROUND)
+    facts = {
+        "object": str(id_),
+        "finalizer": first,
+        "who": finalizer_entry(first, id_.kind)["who"],
+        "by_hand": Shell(finalizer_removal(id_)),
+    }
+    return advice(__package__, "finalizer-stuck/dependent", facts)
 
 
 def _project_users(fleet: Fleet, resource: Resource) -> Iterator[str]:
@@ -181,16 +230,28 @@ _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionErr
 _DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
-def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: str) -> tuple[Fix, ...]:
-    entries = [finalizer_entry(f, resource.kind) for f in finalizers]
-    harmful = next((e for e in entries if not e["by_hand"]), None)
+def _object_fixes(
+    app: App, fleet: Fleet, resource: Resource, refusal: str, child: App | None, made: Node | None
+) -> tuple[Fix, ...]:
+    """Fixes for a dependent that is made again, for a child whose own deletion has an error, or for the finalizer itself."""
+    if made:
+        return tuple(renewal_fixes(app, fleet, resource.id, made))
+    if child and child.deleting and (of_child := _named_error_fixes(child, _deletion_errors(child))):
+        return (*of_child, _alone_fix(child))
+    return _finalizer_fixes(app, resource, refusal)
+
+
+def _finalizer_fixes(app: App, resource: Resource, refusal: str) -> tuple[Fix, ...]:
+    entries = [finalizer_entry(f, resource.kind) for f in _finalizers(resource.live)]
+    decisive = next((e for e in entries if not e["by_hand"]), entries[0])
     where = f" -n {sh(resource.namespace)}" if resource.namespace else ""
-    look = entries[0].get("look")
-    gone = next((r for r in app.missing if _is_operator(r)), None) if app.deleting else None
+    look = str(decisive.get("look") or "").replace(" -n $namespace", where)
+    gone = next((r for r in app.missing if is_operator(r)), None) if app.deleting and "." in resource.group else None
     facts = {
         "object": str(resource.id),
         "who": entries[0]["who"],
-        "waits": (harmful or entries[0])["waits"],
+        "waits": decisive["waits"],
+        "then": str(decisive.get("then") or ""),
         "pods": Shell(f"kubectl get pods,{sh(kubectl_kind(resource.id))}{where} -o wide"),
         "describe": Shell(f"kubectl describe {kubectl_name(resource.id)}"),
         "by_hand": Shell(finalizer_removal(resource.id)),
@@ -198,21 +259,18 @@ def _fixes(app: App, resource: Resource, finalizers: tuple[str, ...], refusal: s
         "refusal": refusal,
         "gone": str(gone.id) if gone else "",
     }
-    if harmful:
-        topic = "harmful"
-    elif all(e.get("left") for e in entries):
-        topic = "left"
-    elif _is_operator(resource) and not refusal:
-        topic = "operator"
-    else:
-        topic = "operator-gone" if gone and not refusal and "." in resource.group else "rest"
-    return advice(__package__, f"finalizer-stuck/{topic}", facts)
+    return advice(__package__, f"finalizer-stuck/{_topic(entries, resource, refusal, gone)}", facts)
 
 
-def _is_operator(resource: Resource) -> bool:
-    """Whether the object is the workload of an operator, whose pods go with it."""
-    named = any(word in resource.name.split("-") for word in ("operator", "controller"))
-    return resource.kind == "Deployment" and resource.group == "apps" and named
+def _topic(entries: Sequence[Object], resource: Resource, refusal: str, gone: Resource | None) -> str:
+    """What is known of the finalizers: one does harm if it goes, all are left behind, or who removes them is gone or is this object."""
+    if any(not entry["by_hand"] for entry in entries):
+        return "harmful"
+    if all(entry.get("left") for entry in entries):
+        return "left"
+    if refusal:
+        return "rest"
+    return "operator" if is_operator(resource) else "operator-gone" if gone else "rest"
 
 
 def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since: datetime) -> Finding:
@@ -220,10 +278,13 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
     lost = unknown and bool(fleet.clusters) and app.cluster not in fleet.clusters
     errors = _deletion_errors(app)
     more = f" and {len(deleted) - 1} more keep" if len(deleted) > 1 else " keeps"
+    syncing = bool(mapping(app.raw, "operation"))
     dull = None if deleted else _hook_without_health(app, fleet)
     namespace = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
     waits = (
-        f" while {deleted[0].id}{more} a finalizer"
+        ": it begins only when the running sync has ended"
+        if syncing
+        else f" while {deleted[0].id}{more} a finalizer"
         if deleted
         else f": PostDelete hook {dull.id} has no health, on which this release stops"
         if dull
@@ -240,22 +301,35 @@ def _application_finding(app: App, fleet: Fleet, deleted: list[Resource], since:
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
+            *(
+                [f"operation {app.operation.phase}: {excerpt(app.operation.message, 400)}"]
+                if syncing and app.operation
+                else []
+            ),
             *(f"condition {c.type}: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in deleted[:5]),
-        fixes=(_lost_cluster_fix(app),)
+        fixes=_end_of_sync_fixes(app)
+        if syncing
+        else (_lost_cluster_fix(app),)
         if lost
         else _dull_hook_fixes(app, fleet)
         if dull
-        else advice(__package__, "finalizer-stuck/renewed", {"name": app.ref.name, "namespace": app.ref.namespace})
-        if not (left or errors or waits or _only_last(_finalizers(app.raw)))
-        else (*_deletion_errors_fixes(app, errors), _alone_fix(app)),
+        else _deletion_fixes(app, errors, deleted, is_empty=not (left or waits)),
         explains=(
             *(c.symptom for c in app.conditions if c in errors or (lost and c.is_error)),
             *((Symptom.sync(), Symptom.health()) if lost else ()),
+            *(consequences(app) if syncing else ()),
         ),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (deleted or ((namespace,) if namespace else ()))[:1]),
     )
+
+
+def _end_of_sync_fixes(app: App) -> tuple[Fix, ...]:
+    """The end of an operation, without which the controller begins no deletion (controller/appcontroller.go, processAppOperationQueueItem)."""
+    facts = {"app": str(app.ref), "name": app.ref.name, "namespace": app.ref.namespace}
+    ending = app.operation is not None and app.operation.phase == "Terminating"
+    return advice(__package__, "hook-stuck/unended" if ending else "finalizer-stuck/syncing", facts)
 
 
 def _deletion_errors(app: App) -> list[Condition]:
@@ -334,9 +408,19 @@ _NO_NAMESPACE = regex(r'(?:delete hooks: .{0,200}|^)namespaces "(?P<name>[^"]{1,
 """Said of a PreDelete hook after words of Argo CD, of a PostDelete hook as the API server puts it (controller/appcontroller.go)."""
 
 
-def _deletion_errors_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:
-    facts = {"name": "", "cluster": app.cluster, "app": str(app.ref)}
-    return _named_error_fixes(app, errors) or advice(__package__, "finalizer-stuck/deletion", facts)
+def _deletion_fixes(
+    app: App, errors: Sequence[Condition], deleted: Sequence[Resource], *, is_empty: bool
+) -> tuple[Fix, ...]:
+    """Fixes by what the deletion lacks: what an error names, an object that it waits for, or who sets the finalizer again where nothing is left."""
+    if is_empty and not errors and not _only_last(_finalizers(app.raw)):
+        facts = {"name": app.ref.name, "namespace": app.ref.namespace}
+        return advice(__package__, "finalizer-stuck/renewed", facts)
+    if named := _named_error_fixes(app, errors):
+        return (*named, _alone_fix(app))
+    first = deleted[0].id if deleted and not errors else None
+    facts = {"cluster": app.cluster, "app": str(app.ref), "first": str(first or "")}
+    command = {"describe": Shell(f"kubectl describe {kubectl_name(first)}") if first else ""}
+    return (*advice(__package__, "finalizer-stuck/deletion", facts | command), _alone_fix(app))
 
 
 def _named_error_fixes(app: App, errors: Sequence[Condition]) -> tuple[Fix, ...]:

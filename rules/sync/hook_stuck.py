@@ -1,7 +1,7 @@
 """An operation waits for something that does not come
 
 What it finds: a sync that has been running for minutes because it waits for a hook to complete, for an object to become healthy, for a deletion
-or for a confirmation. The finding names the awaited object and the reason for the wait, from pods, finalizers and Events. If a more specific
+or for a confirmation. Also one that was terminated and does not end. The finding names the awaited object and the reason for the wait, from pods, finalizers and Events. If a more specific
 rule explains the object, only that rule reports it.
 
 Why it hurts: an operation without timeout runs forever, and no other sync can start meanwhile. New commits do not arrive, and the objects of
@@ -46,7 +46,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.waits import has_own_check
 from argolint.sequence.order import delete_policies, hook_phases
-from argolint.values import age_text, items, mapping, text_at
+from argolint.values import age_text, dig, items, mapping, maps, number_at, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -89,7 +89,10 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """At most one finding, for the running operation."""
     operation = app.operation
-    if operation is None or not _is_overdue(app, operation, options.minutes):
+    if operation is None or app.deleting or not _is_overdue(app, operation, options.minutes):
+        return  # finalizer-stuck says what the operation of an Application that is being deleted keeps up
+    if operation.phase == "Terminating":
+        yield _unended_finding(app, operation)
         return
     awaited = operation.awaited
     node = _awaited_node(app, awaited) if awaited else None
@@ -106,10 +109,14 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     running = node is not None and trouble is None and _is_running(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
-    if running and not _is_overdue(app, operation, options.running_minutes):
+    if running and node and (not _is_overdue(app, operation, options.running_minutes) or _may_take_long(app, node)):
         return
     if node is not None and not (trouble and trouble.failed) and _is_recent(app, node, options.minutes):
         return
+    if node is not None and trouble is None and _has_come(app, awaited, node):
+        ended = _completed_at(_live_object(app, node))
+        if ended is not None and not _is_older(app, ended, options.minutes):
+            return  # it has ended only now, and Argo CD will see it
     child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
     if child is not None:
         why = f"which is {child.health.status or 'without health'} itself"
@@ -127,6 +134,23 @@ def _is_overdue(app: App, operation: Operation, minutes: int) -> bool:
     return _is_older(app, operation.started_at, minutes)
 
 
+def _unended_finding(app: App, operation: Operation) -> Finding:
+    """The finding for an operation that was asked to end: the controller ends one in its next pass, whatever it waits for.
+
+    gitops-engine/pkg/sync/sync_context.go (Terminate). No field has the time of the request.
+    """
+    began = f", begun {age_text(app.observed_at - operation.started_at)} ago," if operation.started_at else ""
+    facts = {"app": str(app.ref), "name": app.ref.name, "namespace": app.ref.namespace}
+    return Finding(
+        message=f"The operation of application {app.ref}{began} was asked to end and has not, so no other sync starts.",
+        at=Location(app.ref),
+        confidence="likely",
+        evidence=tuple(_evidence(app, operation, None, None)),
+        fixes=advice(__package__, "hook-stuck/unended", facts),
+        explains=tuple(consequences(app)),
+    )
+
+
 def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
     """True if it began more than `minutes` ago, or if the time is unknown."""
     return since is None or app.observed_at - since > timedelta(minutes=minutes)
@@ -135,7 +159,26 @@ def _is_older(app: App, since: datetime | None, minutes: int) -> bool:
 def _is_running(app: App, node: Node) -> bool:
     """True if one of its pods runs, or if it is Progressing and itself a run (of a workflow, an analysis) or an Application."""
     own = node.id.kind in _SELF_RUNNING_KINDS and node.health.status == "Progressing"
-    return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
+    return own or any(map(_runs, app.descendants(node.uid)))
+
+
+def _runs(node: Node) -> bool:
+    return node.id.kind == "Pod" and pods.status_reason(node) == "Running"
+
+
+def _may_take_long(app: App, node: Node) -> bool:
+    """Whether a hook that runs is within its own deadline, or takes no more than twice as long as an earlier sync did."""
+    live = _live_object(app, node) or {}
+    began = parse_time(text_at(live, "status", "startTime")) or node.created_at
+    took = app.observed_at - began if began else timedelta()
+    past = [
+        ended - started
+        for entry in maps(app.status, "history")
+        if (started := parse_time(entry.get("deployStartedAt"))) and (ended := parse_time(entry.get("deployedAt")))
+    ]
+    return took < max(
+        timedelta(seconds=number_at(live, "spec", "activeDeadlineSeconds")), 2 * max(past, default=timedelta())
+    )
 
 
 _UNREADY = regex(r"(?:Unhealthy: )?Readiness probe (?:failed|errored)")
@@ -201,11 +244,26 @@ def _reason(
         return ""
     if running:
         return "whose pod still runs"
+    if _has_come(app, awaited, node):
+        ended = _completed_at(_live_object(app, node))
+        return (
+            f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
+        )
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
     why = f': "{node.health.message}"' if node.health.message else ""
     return f"which is {node.health.status or 'without health'}{why}"
+
+
+def _has_come(app: App, awaited: Awaited, node: Node | None) -> bool:
+    """Whether the only object that the sync waits for is Healthy, which ends the wait for a hook and for an object alike (gitops-engine pkg/sync)."""
+    ends = awaited.reason in ("completion of hook", "healthy state of") and not awaited.others
+    return ends and node is not None and node.health.status == "Healthy"
+
+
+def _completed_at(live: Object | None) -> datetime | None:
+    return parse_time(dig(live, "status", "completionTime"))
 
 
 def _is_deleted(app: App, awaited: Awaited) -> bool:
@@ -272,10 +330,13 @@ def _finding(
     running: bool = False,
 ) -> Finding:
     awaited = operation.awaited
-    waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
+    began = operation.started_at
+    if operation.retry_count and awaited and awaited.reason == "completion of hook" and node and node.created_at:
+        began = node.created_at  # startedAt is that of the first attempt
+    waited = age_text(app.observed_at - began) if began else "an unknown time"
     if awaited is None:
         what, why = (
-            f"has been {operation.phase.lower()} for {waited}",
+            f"has been running for {waited}",
             f': "{operation.message}"' if operation.message else "",
         )
     else:
@@ -285,7 +346,12 @@ def _finding(
     rendered = _hooks.rendered_hook(app, awaited) if awaited and node is None else None
     manifest = _hooks.manifest_of(app, node.id) if node else rendered[1] if rendered else None
     named = node.id if node else rendered[0] if rendered else None
-    causes = tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
+    busy = next((n.id for n in (node, *app.descendants(node.uid)) if _runs(n)), None) if node and running else None
+    causes = (
+        advice(__package__, "hook-stuck/runs-on", {"namespace": busy.namespace, "pod": busy.name})
+        if busy
+        else tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
+    )
     pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
     finding = Finding(
         message=_wait_message(app, what, why),
@@ -309,8 +375,12 @@ def _finding(
     if is_task and node is None and manifest is None and finding.fixes:
         title = "Terminate the operation and sync again: it cannot see the end of a hook that is gone"
         return replace(finding, fixes=(_terminate_fix(app, title), *finding.fixes))
-    title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"
-    return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, title)))
+    if not finding.fixes and awaited is not None and trouble is None and _has_come(app, awaited, node):
+        return replace(
+            finding, fixes=(_terminate_fix(app, "Terminate the operation and sync again"), _restart_fix(fleet))
+        )
+    begin = "If it hangs, terminate" if busy else "Then terminate" if finding.fixes else "Terminate"
+    return replace(finding, fixes=(*finding.fixes, _terminate_fix(app, f"{begin} the operation and sync again")))
 
 
 _GOALS = {
@@ -339,6 +409,8 @@ def _health_symptoms(app: App, node: Node | None) -> Iterator[Symptom]:
 def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None) -> Iterator[str]:
     since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
     yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
+    if operation.retry_count:
+        yield f"it is attempt {operation.retry_count + 1}"
     if has_revision_moved(app, operation):
         yield f"the operation applies {', '.join(operation.revisions)}, and Git is at {', '.join(app.revisions)}"
     if node is not None:
@@ -385,6 +457,8 @@ def _cause_fixes(
         return
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
+        return
+    if trouble is None and _has_come(app, awaited, node):
         return
     if trouble is not None and trouble.cause:
         yield from pod_fixes.fixes(app, fleet, id_, manifest, trouble)
@@ -444,6 +518,15 @@ def _failed_peer(app: App) -> Failed | None:
 
 def _terminate_fix(app: App, title: str) -> Fix:
     return live_command(f"Application {app.ref}", title, sync_again_command(app), "what was applied so far stays")
+
+
+def _restart_fix(fleet: Fleet) -> Fix:
+    return live_command(
+        "the application controller of Argo CD",
+        "If that does not end it, restart the application controller, which reads the cluster again",
+        f"kubectl -n {sh(fleet.control_plane)} rollout restart statefulset argocd-application-controller\n",
+        "all applications are compared again",
+    )
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, options=Options, rank=Rank.WAITING)

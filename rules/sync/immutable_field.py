@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -56,7 +57,7 @@ from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
 from argolint.relations.blocked import members
-from argolint.values import below, enumerated, fits, get, join_pointer, mapping, split_pointer, text_at
+from argolint.values import below, enumerated, fits, get, join_pointer, joined, mapping, split_pointer, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -99,6 +100,32 @@ _HOOKS = 5
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object: refused by the last sync, or by the next one."""
+    yield from _synced_once(app, tuple(_findings(app, fleet)))
+
+
+def _synced_once(app: App, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings, of which only the last has a command that also syncs: a sync fails until no object is refused any more."""
+    then = f" && {sync_command(app)}"
+    syncing = [f for f in findings if any(_ends_with(fix, then) for fix in f.fixes)]
+    last = max((str(f.at.resource) for f in syncing), default="")
+    for finding in findings:
+        alone = finding not in syncing or str(finding.at.resource) == last
+        yield finding if alone else replace(finding, fixes=tuple(_unsynced(fix, then, last) for fix in finding.fixes))
+
+
+def _ends_with(fix: Fix, then: str) -> bool:
+    return fix.edit.kind == "command" and str(fix.edit.content).endswith(then)
+
+
+def _unsynced(fix: Fix, then: str, last: str) -> Fix:
+    if not _ends_with(fix, then):
+        return fix
+    command = Edit("command", str(fix.edit.content).removesuffix(then))
+    caveat = joined(fix.caveat, f"sync when {last} is deleted too, since until then each sync fails")
+    return replace(fix, title=fix.title.removesuffix(", then sync"), edit=command, caveat=caveat)
+
+
+def _findings(app: App, fleet: Fleet) -> Iterator[Finding]:
     refused = failures_explained_by(app, "immutable-field")
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)

@@ -108,7 +108,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
     for resource in app.changed:
-        if not _is_of_server(resource.group) and _dropped_changes(app, resource):
+        if not _is_of_server(resource.group) and _sent_in_vain(app, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
     yield from narrowed_wants(app, fleet)
 
@@ -263,7 +263,11 @@ def _finding(app: App, fleet: Fleet, field: _UndeclaredField, claims: tuple[Symp
         or (
             *_rename_fixes(field, pointer, meant),
             *_manager_rule_fixes(app, field),
-            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, fleet, field, pointer)),
+            *advice(
+                __package__,
+                _topic(field, is_brought=is_brought, meant=meant),
+                _facts(app, fleet, field, [pointer, *_pointers(field)]),
+            ),
         ),
         explains=(*claims, *own),
     )
@@ -366,24 +370,30 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
 def _dropped_changes(app: App, resource: Resource) -> tuple[Change, ...]:
     """Fields that the last sync sent and the API server dropped, since its schema or the CRD does not declare them.
 
-    No one else has written to the object since, and the CRD, if it is known, does not declare them.
+    Of an empty field only a CRD that is known not to declare it says so: programs leave empty fields out, too.
     """
-    if not settled(app, resource):
+    crd = definition_of(app, resource.group, resource.kind)
+    schemas = (crd.live or crd.desired) if crd else None
+
+    def drops(change: Change) -> bool:
+        known = declares(schemas, resource.id.version, change.pointer)
+        return not known and (known is False or bool(change.desired) or change.live is not MISSING)
+
+    return tuple(sorted(filter(drops, _sent_in_vain(app, resource)), key=lambda change: not change.desired))
+
+
+def _sent_in_vain(app: App, resource: Resource) -> tuple[Change, ...]:
+    """Fields that the last sync sent and live does not hold, although no one else has written to the object since."""
+    if not settled(app, resource) or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
-    sent = tuple(
+    return tuple(
         c
         for c in resource.changes
         if not_stored(resource, c)
-        and (c.desired or c.live is not MISSING)
         and not below(c.pointer, "/metadata")
         and not _is_argocds_own(resource, c)
         and renamed(app, resource, c) is None
     )
-    if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
-        return ()
-    crd = definition_of(app, resource.group, resource.kind)
-    version = resource.id.version
-    return tuple(c for c in sent if not (crd and declares(crd.live or crd.desired, version, c.pointer)))
 
 
 def _is_argocds_own(resource: Resource, change: Change) -> bool:
@@ -413,7 +423,8 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     own = _is_of_server(resource.group)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
-    why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
+    them = "it" if len(changes) == 1 else "them"
+    why = f"{'' if sure else 'most likely '}since its CRD does not declare {them}"
     since = _kept_since(resource.kind, pointer) if own else ""
     older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
@@ -421,11 +432,10 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
     if older:
         why = f"which Kubernetes keeps from {since} on"
     counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
-    path = "." + ".".join(split_pointer(pointer))
+    path = "".join("[]" if index_of(token) is not None else f".{token}" for token in split_pointer(pointer))
     field = _UndeclaredField("", (path,), resource, live_only=False, schema_owner="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
-    facts = {**_facts(app, fleet, field, pointer), "since": since if older else ""}
-    removal = removals(resource.desired, [c.pointer for c in changes])
+    facts = {**_facts(app, fleet, field, [c.pointer for c in changes]), "since": since if older else ""}
     meant = {} if own else _meant_names(app, resource, changes, crd)
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
@@ -439,7 +449,7 @@ def _not_kept_finding(app: App, fleet: Fleet, resource: Resource, changes: tuple
         ),
         fixes=(
             *_renames_fix(resource, meant, [c.pointer for c in changes if c.pointer not in meant]),
-            *advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": removal}, resource.id),
+            *advice(__package__, topic, facts, resource.id),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
@@ -574,17 +584,20 @@ def _topic(field: _UndeclaredField, *, is_brought: bool, meant: str) -> str:
     return "schema-field/crd" if field.schema_owner == "crd" else "schema-field/remove"
 
 
-def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Mapping[str, Json]:
-    """The facts for the schema-field topics in advice.yaml."""
-    resource, crd = field.resource, field.crd
+def _pointers(field: _UndeclaredField) -> Iterator[str]:
+    """All fields that a refusal names, as pointers."""
+    return (_pointer(path, field.resource.desired if field.resource else None) for path in field.paths)
+
+
+def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointers: Sequence[str]) -> Mapping[str, Json]:
+    """The facts for the schema-field topics in advice.yaml; the first field is the one that the finding is about."""
+    resource, crd, pointer = field.resource, field.crd, pointers[0]
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
-    in_git = resource is not None and get(resource.desired, pointer) is not MISSING
-    removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
+    desired = resource.desired if resource else None
+    in_git = get(desired, pointer) is not MISSING
     # the whole entry would be removed, and someone meant it
-    is_whole_entry = bool(removes) and removes[0]["path"] != pointer
-    if resource is not None and in_git:  # a refusal names all of them
-        named_too = [_pointer(path, resource.desired) for path in field.paths]
-        removes = removals(resource.desired, [p for p in named_too if get(resource.desired, p) is not MISSING])
+    is_whole_entry = in_git and removals(desired, [pointer])[0]["path"] != pointer
+    removes = removals(desired, [p for p in pointers if get(desired, p) is not MISSING]) if in_git else []
     version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),
@@ -604,6 +617,7 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
         "crd_in_git": crd is not None
         and resource is not None
         and declares(crd.desired, resource.id.version, pointer) is False,
+        "crd_chart": _chart_of(fleet.by_ref.get(crd.owner)) if crd and crd.owner != app.ref else "",
         "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "<group>",
         "kind": resource.kind.lower() if resource else "<kind>",
@@ -611,6 +625,16 @@ def _facts(app: App, fleet: Fleet, field: _UndeclaredField, pointer: str) -> Map
         "without_ssd": compare_options_with(app, "ServerSideDiff=false"),
         "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
     }
+
+
+def _chart_of(owner: App | None) -> str:
+    """The chart of a Helm repository that this application deploys, with its version; empty for any other source."""
+    charts = [
+        f"{s['chart']} {s.get('targetRevision', '')}".rstrip()
+        for s in (owner.sources if owner else ())
+        if s.get("chart")
+    ]
+    return charts[0] if len(charts) == 1 else ""
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

@@ -48,6 +48,7 @@ from argolint import (
 from argolint.edits import Operation, annotate, manifest_patch
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
+from argolint.redaction import excerpt
 from argolint.relations.blocked import (
     Blocked,
     Halted,
@@ -63,7 +64,7 @@ from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
 from argolint.sequence.order import PHASES, SYNC, Place, delete_policies, holds_others
 from argolint.values import annotations_of, dig, enumerated, join_pointer, split_pointer, text_at
-from argolint.values.kubernetes import HOOK, SYNC_OPTIONS, SYNC_WAVE, pod_spec, reads
+from argolint.values.kubernetes import HOOK, SYNC_OPTIONS, SYNC_WAVE, data_keys, pod_spec, reads
 
 from ..shared.age import Patience, is_overdue
 from ..shared.operations import sync_again_command
@@ -120,21 +121,53 @@ def _is_of_later_phase(late: Member, hook: Member) -> bool:
 
 def _late_finding(app: App, fleet: Fleet, later: Member, pairs: list[Blocked], also: Sequence[Member]) -> Finding:
     """The finding on one object that comes too late; `also`: all objects of a later phase that the same hook needs, of which one move is the fix."""
-    first = pairs[0]
+    starved = [pair for pair in pairs if _is_starved(app, pair)]
+    first = (starved or pairs)[0]
     claim = first.how == "consumer"
     at = first.waiting if claim else later
     return Finding(
-        message=_sentence(first, len(pairs) - 1),
+        message=_starved_sentence(first, starved) if starved else _sentence(first, len(pairs) - 1),
         at=Location(app.ref, at.id, _WAVE if SYNC_WAVE in annotations_of(at.manifest) else ""),
         cause={"consumer": "claim", "host": "hook-calls", "job": "job-waits"}.get(first.how, "order"),
-        severity=_severity(first),
-        confidence="proven" if first.sure else "likely",
-        evidence=tuple(_evidence(app, fleet, pairs)),
+        severity="error" if starved else _severity(first),
+        confidence="proven" if first.sure and not starved else "likely",
+        evidence=tuple(_evidence(app, fleet, pairs, bool(starved))),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
-        fixes=(*_fixes(app, fleet, first, pairs, also), *_end_operation_fixes(app, first.waiting.id)),
-        explains=tuple(_begun_hook_symptoms(app, first.waiting.id)),
+        fixes=(*_fixes(app, fleet, first, pairs, also), *_end_operation_fixes(app, first.waiting.id, bool(starved))),
+        explains=(
+            *_begun_hook_symptoms(app, first.waiting.id),
+            *(symptom for pair in starved for symptom in _crash_symptoms(app, pair.waiting.id)),
+            *(consequences(app) if starved else ()),
+        ),
         follows=(Follows.finding(RULE.id, also[0].id, mended=True),) if later in also[1:] else (),
     )
+
+
+def _is_starved(app: App, pair: Blocked) -> bool:
+    """Whether pods wait for a key that only the later manifest has: this sync does not get past them, though the object is there."""
+    ill = pair.waiting.resource is not None and pair.waiting.resource.health.status in ("Degraded", "Progressing")
+    under_way = app.operation is not None and app.operation.phase != "Succeeded"
+    return ill and under_way and pair.how == "reads" and bool(_new_keys(pair.later))
+
+
+def _new_keys(later: Member) -> tuple[str, ...]:
+    """The keys of a ConfigMap or Secret that its live object lacks."""
+    if later.resource is None or later.absent or later.id.kind not in ("ConfigMap", "Secret"):
+        return ()
+    return tuple(sorted(data_keys(later.manifest) - data_keys(later.resource.live)))
+
+
+def _starved_sentence(pair: Blocked, starved: Sequence[Blocked]) -> str:
+    more = f" and {len(starved) - 1} more" if len(starved) > 1 else ""
+    keys = enumerated([f'"{excerpt(key, 60)}"' for key in _new_keys(pair.later)], "key", 2)
+    does = "which read it and are" if more else "which reads it and is"
+    return f"{pair.later} ({pair.later.place}) gets {keys} only after {pair.waiting}{more} ({pair.waiting.place}), {does} not healthy: the sync stops there."
+
+
+def _crash_symptoms(app: App, id_: ResourceId) -> Iterator[Symptom]:
+    """The health of a workload whose pods start and fail; a rule that knows another reason keeps it."""
+    if (node := app.node(id_)) is not None:
+        yield from (Symptom.health(each.id) for each in (node, *watched_below(app, node)))
 
 
 def _begun_hook_symptoms(app: App, id_: ResourceId) -> Iterator[Symptom]:
@@ -145,10 +178,14 @@ def _begun_hook_symptoms(app: App, id_: ResourceId) -> Iterator[Symptom]:
         yield from (Symptom.health(each.id) for each in ((node, *watched_below(app, node)) if node else ()))
 
 
-def _end_operation_fixes(app: App, id_: ResourceId) -> tuple[Fix, ...]:
-    """A sync that waits by now keeps the next one from starting."""
+def _end_operation_fixes(app: App, id_: ResourceId, starved: bool) -> tuple[Fix, ...]:
+    """A sync that waits by now keeps the next one from starting, and so does one that tries the same revision again."""
     facts = {"app": str(app.ref), "again": Shell(sync_again_command(app))}
-    return advice(__package__, "sync-deadlock/again", facts) if app.is_awaiting(id_) else ()
+    return (
+        advice(__package__, "sync-deadlock/again", facts)
+        if app.is_awaiting(id_) or (starved and app.operation and app.operation.phase == "Running")
+        else ()
+    )
 
 
 def _of_external_secrets(pair: Blocked) -> bool:
@@ -158,10 +195,12 @@ def _of_external_secrets(pair: Blocked) -> bool:
 
 
 def _has_other_rule(app: App, pair: Blocked) -> bool:
-    """True for kinds with their own rule, and for a wait that has begun: rules that read Argo CD's message explain that."""
+    """True for kinds with their own rule, and for a wait that has begun: rules that read Argo CD's message explain that, but not a key that comes later."""
     waiting = pair.waiting
     if _of_external_secrets(pair):
         return True
+    if _is_starved(app, pair):
+        return False
     if app.is_awaiting(waiting.id):
         young = app.operation is not None and not is_overdue(app, app.operation.started_at, Patience().span)
         if young and waiting.hook:
@@ -214,7 +253,7 @@ def _capitalised_name(member: Member) -> str:
     return name[0].upper() + name[1:]
 
 
-def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]:
+def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked], starved: bool) -> Iterator[str]:
     for pair in pairs[:5]:
         if pair.pointer:
             names = (
@@ -225,6 +264,9 @@ def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]
             yield f"{pair.waiting.id}: {pair.pointer} names {names}"
     if pairs[0].how == "consumer" and not pairs[0].sure:
         yield "the volumeBindingMode of its storage class is not known here: kubectl get storageclass"
+    elif starved:
+        keys = ", ".join(excerpt(key, 60) for key in _new_keys(pairs[0].later)[:8])
+        yield f"{pairs[0].later.id} is live without {keys}, which Git has"
     elif pairs[0].now:
         yield next_sync_text(app, fleet)
     else:

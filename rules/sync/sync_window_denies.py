@@ -68,6 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     answer = app.evidence.get(Want("sync-windows"))
     if not _waits_for_sync(app):
         return
+    manual = not _is_automated(app)
     zones = _time_zones(fleet, app)
     assigned = maps(answer, "assignedWindows") if answer is not None else project_windows(app, fleet)
     windows = [w for raw in assigned if (w := _window(raw, zones))]
@@ -75,13 +76,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _unread_windows_finding(app)
     if app.project not in fleet.projects:
         now = _OpenByServer(frozenset(map(_name, maps(answer, "activeWindows"))))
-        if windows and not is_sync_allowed(windows, now.is_open, manual=not app.automated):
+        if windows and not is_sync_allowed(windows, now.is_open, manual=manual):
             yield _finding(app, windows, now.is_open, None, "until a time that only the project's windows show")
         return
     at = _OpenAtMoment(app.observed_at)
-    if not windows or is_sync_allowed(windows, at.is_open, manual=not app.automated):
+    if not windows or is_sync_allowed(windows, at.is_open, manual=manual):
         return
-    opening, certain = next_opening(tuple(windows), app.observed_at, manual=not app.automated)
+    opening, certain = next_opening(tuple(windows), app.observed_at, manual=manual)
     gap = (
         f"and leaves no gap within {_HORIZON.days} days"
         if certain
@@ -103,6 +104,11 @@ def _is_blocked_by_window(app: App) -> bool:
 def _is_held(app: App) -> bool:
     """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
     return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
+
+
+def _is_automated(app: App) -> bool:
+    """Whether the sync that waits is an automated one: of a held operation its initiator decides, which may be an ApplicationSet's controller."""
+    return app.operation.automated if app.operation is not None and _is_held(app) else app.automated
 
 
 def _time_zones(fleet: Fleet, app: App) -> dict[_Name, str]:
@@ -225,11 +231,12 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
     facts = {
         "app": str(app.ref),
         "project": app.project,
+        "namespace": app.ref.namespace,
+        "name": app.ref.name,
         "by_hand": by_hand and not held,
+        "freed": by_hand and held,
         "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
-        "goes_on": "a sync that has begun goes on then; until then Argo CD neither ends it nor starts another one"
-        if held
-        else "",
+        "goes_on": "a sync that has begun goes on then; until then Argo CD starts no other one" if held else "",
     }
     return advice(__package__, "sync-window-denies", facts)
 
