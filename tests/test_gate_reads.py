@@ -101,6 +101,8 @@ SHAPES: dict[str, tuple[Mapping[str, str | None], Make, tuple[str, ...], tuple[s
     "an override with a plugin": ({"web/.argocd-source.yaml": "Plugin: {name: x}\n"}, app(HELM), ("docs/x.md",), ()),
     "an override from the top": ({"web/.argocd-source.yaml": "helm: {valueFiles: [TOP/lib/x.yaml]}\n"}, app(HELM),
                                  ("lib/x.yaml",), ("base/x.yaml",)),
+    "an override with an unknown variable": ({"web/.argocd-source.yaml": "helm: {valueFiles: [$X]}\n"}, app(HELM),
+                                             ("docs/x.md",), ()),
     "images of an override": ({"web/.argocd-source.yaml": "kustomize: {images: [a:1]}\n"}, app(KUSTOMIZE),
                               ("web/x",), ("docs/x.md",)),
     "a chart beside": ({"web/Chart.yaml": "dependencies: [{name: a, repository: 'file://../lib'}]\n---\n"}, app(HELM),

@@ -313,8 +313,8 @@ class Case:
     projects: Sequence[Manifest] = ()
 
 
-def verdict_on(server: GitServer, clone: Git | None = None) -> Verdict:
-    return judge([Source("", server)], GatedChange(REPO, "feature", git=clone), PLAN)[0]
+def verdict_on(server: GitServer, clone: Git | None = None, plan: Plan = PLAN) -> Verdict:
+    return judge([Source("", server)], GatedChange(REPO, "feature", git=clone), plan)[0]
 
 
 def path_in(folder: Path, name: str) -> Path:
@@ -323,7 +323,7 @@ def path_in(folder: Path, name: str) -> Path:
     return made
 
 
-def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
+def run(case: Case, folder: Path, *, with_clone: bool = False, plan: Plan = PLAN) -> Verdict:
     def text(documents: list[Manifest] | None) -> str | None:
         return None if documents is None else "---\n".join(json.dumps(d) + "\n" for d in documents)
 
@@ -337,7 +337,7 @@ def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
     server = GitServer(folder, case.live, case.more, cluster, settings=case.settings, projects=case.projects)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
-    return verdict_on(server, Git(folder) if with_clone else None)
+    return verdict_on(server, Git(folder) if with_clone else None, plan)
 
 
 CLAIM = made(
@@ -1226,9 +1226,13 @@ def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Pa
     drawn["spec"]["template"]["metadata"]["annotations"] = {"checksum/secret": "RANDOM"}
     base = {"apps/project.yaml": [project("*")], "web/deployment.yaml": [drawn]}
     of_helm = {"web": {"status": {"sourceType": "Helm", "sync": {"revision": REVISION}}}}
-    verdict = run(Case({"apps/project.yaml": [project("cart")]}, base=base, more=of_helm), tmp_path)
+    case = Case({"apps/project.yaml": [project("cart")]}, base=base, more=of_helm)
+    verdict = run(case, path_in(tmp_path, "all"))
     refused = {f.at.app.name for f in verdict.new if (f.rule, f.cause) == ("invalid-spec", "destination")}
     assert refused == {"admin", "apps", "cart", "web"}
+    chosen = replace(PLAN, wanted=lambda app, fleet: app.name in ("apps", "cart"))
+    verdict = run(case, path_in(tmp_path, "chosen"), plan=chosen)
+    assert {f.at.app.name for f in verdict.new if f.rule == "invalid-spec"} == {"apps", "cart"}
 
 
 def test_no_automated_sync_deletes_all_of_an_application(tmp_path: Path) -> None:

@@ -48,15 +48,17 @@ def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Findin
     if app is None or fleet is None:
         return
     forecast: DeletionForecast | None = None
+    by_itself = True
     if touched.what == "removed":
         forecast = deletion_of_apps([app], fleet) if cascades(app) else None
     elif touched.delta.removed and touched.after is not None and not refuses_to_empty(touched.after):
         synced_as = app.with_raw({**app.raw, "spec": touched.after.spec}) if touched.respecified else app
+        by_itself = synced_as.automated and synced_as.prune
         gone = touched.delta.removed.keys() - successors(touched.delta).keys()
         forecast = deletion_by_prune([synced_as], fleet, frozenset(gone))
-    children = {f.at.resource for f in forecast.findings if f.cause == "child-application"} if forecast else set()
+    own = {f.at.resource for f in forecast.findings if f.cause in _SAID[:-1]} if forecast else set()
     for found in forecast.findings if forecast else ():
-        if found.cause == "objects-deleted" and {r.resource for r in found.related} <= children:
+        if found.cause == _SAID[-1] and by_itself and {r.resource for r in found.related} <= own:
             continue  # each has a sentence of its own
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
         if found.cause in _SAID and not of_set:  # _by_sets reports it

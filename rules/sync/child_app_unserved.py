@@ -11,7 +11,7 @@ Example: `metadata.namespace: team-a` of a child, written for the namespace that
 
 Sources: Argo CD's documentation, Applications in any namespace (application.namespaces, spec.sourceNamespaces) and ApplicationSet in any namespace
 (applicationsetcontroller.namespaces); tried with Argo CD 3.6.1. Children younger than five minutes (option `minutes`), those in other clusters, and a
-new one next to live ones in its namespace, are not reported.
+new one next to live ones or another Argo CD, are not reported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             and child.absent
             and fleet.serves(child.namespace) is False
         )
-        if is_ahead and child.namespace not in settled:
+        if is_ahead and child.namespace not in settled and not _has_argo_cd(app, fleet, child.namespace):
             why = "will lie in a namespace where Argo CD looks for no Application"
             evidence = f"Argo CD looks for Applications in namespace {fleet.control_plane}"
         elif made is not None and "status" not in (child.live or {}) and is_overdue(app, made, options.span):
@@ -70,6 +70,16 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             fixes=advice(__package__, "child-app-unserved", facts),
             explains=(Symptom.health(child.id),),
         )
+
+
+def _has_argo_cd(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether an application deploys another Argo CD there, or another application has a child there."""
+    return any(
+        (key.kind == "Application" and app.resource(key) is None)
+        or key.name == "argocd-cm"
+        or key.name.endswith("application-controller")
+        for key in fleet.in_namespace(app.cluster, namespace)
+    )
 
 
 def _children(app: App, fleet: Fleet) -> Iterator[Resource]:
