@@ -91,6 +91,7 @@ class GitServer(FixtureTransport):
         url: str = "",
         sets: Sequence[Mapping[str, Any]] = (),
         settings: Mapping[str, Any] | None = None,
+        projects: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -124,6 +125,8 @@ class GitServer(FixtureTransport):
             "applicationsets": list(sets),
             "settings": {**(settings or {}), **({"url": url} if url else {})},
         }
+        if projects:
+            server["projects"] = list(projects)
         super().__init__({"apps": apps, "server": server})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:

@@ -275,6 +275,15 @@ def test_another_cluster_gets_an_application_of_its_own_first() -> None:
     assert commands.index("argocd app sync argocd/web-b") < commands.index("argocd app delete argocd/web --cascade")
 
 
+def test_on_the_way_to_another_cluster_the_parent_lets_go_before_the_deletion() -> None:
+    """It would make the Application again, on the old cluster."""
+    root = app("root", child(), spec=AUTOMATED)
+    found = moved(fleet(root, app("web", spec=AUTOMATED), clusters=CLUSTERS), "web", "to-cluster", "b")
+    titles = [step.what for step in found.steps]
+    assert titles[-3].startswith("Remove the manifest of Application web from argocd/root in Git")
+    assert titles[-2].startswith("Delete argocd/web with its objects on the old cluster, unless it is gone already")
+
+
 def test_the_name_of_a_helm_release_is_kept() -> None:
     one = web(source={"repoURL": "https://charts.example.com", "chart": "web", "targetRevision": "1.0.0"})
     found = moved(fleet(one), "web", "rename", "shop")

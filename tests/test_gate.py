@@ -450,9 +450,29 @@ def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: P
         "Application argocd/admin is deleted, as an object of argocd/apps, with its 3 objects.",
         "Application argocd/cart is deleted, as an object of argocd/apps, and its 2 objects stay in the cluster.",
         "3 objects of argocd/admin are deleted: 1 ClusterRole, 1 ConfigMap and 1 Deployment.",
-        "2 objects of argocd/apps are deleted, by the next automated sync: 2 Applications.",
     ]
     assert "It has no resources finalizer, so its objects stay, unmanaged." in gate.comment.replace("\\", "")
+
+
+@pytest.mark.parametrize("copies", [1, 2], ids=["one", "several"])
+def test_a_values_file_that_the_change_moves_is_named_where_it_goes(clone: Path, copies: int) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"apps/web.yaml": child("web"), ".values/a.yaml": "mode: fast\n"})
+    gate = Gate(clone, GitServer(clone))
+    git(clone, "switch", "--create", "more", "--quiet")
+    chart = {"repoURL": "https://charts.example.com", "chart": "extra", "targetRevision": "1.0.0"}
+    extra = json.loads(child("extra"))
+    named = {**chart, "helm": {"valueFiles": ["$ours/.values/a.yaml"]}}
+    extra["spec"]["sources"] = [named, {"repoURL": REPO, "targetRevision": "main", "ref": "ours"}]
+    del extra["spec"]["source"]
+    moved = {f".config/{n}.yaml": "mode: fast\n" for n in range(copies)}
+    commit(clone, {"apps/extra.yaml": json.dumps(extra), ".values/a.yaml": None, **moved})
+    assert gate("--head", "more", "--checkout", str(clone)).code == 1
+    (finding,) = (f for f in gate.report["findings"] if f["app"]["name"] == "extra")
+    assert (finding["rule"], finding["pointer"]) == ("comparison-error", "/spec/sources/0/helm/valueFiles/0")
+    first = finding["fixes"][0]["edit"]["content"]
+    edit = [{"op": "replace", "path": finding["pointer"], "value": "$ours/.config/0.yaml"}]
+    assert (first == edit) is (copies == 1)
 
 
 def test_a_new_application_is_judged_as_far_as_it_is_rendered(clone: Path, tmp_path: Path) -> None:

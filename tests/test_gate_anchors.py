@@ -9,11 +9,12 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from argolint.snapshots.http_server import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.fits import require_fit
-from tests.gitops import REPO, GitServer, commit, git
+from tests.gitops import REPO, GitServer, Manifest, commit, documents, git
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  MODE: fast\n"
 POD = """\
@@ -198,6 +199,66 @@ def test_what_has_no_manifest_stands_at_the_changed_line_that_touches_the_applic
     gate = made(clone, {"api/config.yaml": "kind: x\n", "web/pod.yaml": POD + "\n: [\n"})
     gate("--checkout", str(clone))
     assert ("comparison-error", "web/pod.yaml", 11, True) in gate.places
+
+
+CHART = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{name: PORT, port: 80}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec: {rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, labels: {version: "TAG"}}
+data: {a: b}
+"""
+
+
+class Chart(GitServer):
+    """The application web is a chart with two values."""
+
+    def _rendered(self, app: str, revision: str, render: str = "") -> list[Manifest]:
+        (values,) = documents(self._clone, revision, app)
+        text = CHART.replace("PORT", values["port"]).replace("TAG", values["tag"])
+        return [self._tracked(app, manifest) for manifest in yaml.safe_load_all(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("tag: 1.0.2\nport: http-web\n", 2),
+        ("{tag: 1.0.2,\n port: http-web}\n", 2),
+        ("tag: 1.0.2\n'port': \"http-web\"\n", 2),
+    ],
+)
+def test_of_changed_values_that_is_named_which_the_object_has_newly(text: str, line: int, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "--quiet")
+    commit(clone, {"web/values.yaml": "tag: 1.0.1\nport: http\n"})
+    git(clone, "switch", "--quiet", "--create", "feature")
+    server = Chart(clone)
+    commit(clone, {"web/values.yaml": text})
+    gate = Gate(clone, server)
+    gate("--checkout", str(clone))
+    assert gate.places == {("port-not-offered", "web/values.yaml", line, True)}
+
+
+def test_what_goes_with_its_file_has_no_line_where_nothing_names_a_field(clone: Path) -> None:
+    """The first line of what needs it shows nothing."""
+    git(clone, "switch", "--quiet", "main")
+    commit(clone, {"web/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"})
+    git(clone, "switch", "--quiet", "feature")
+    git(clone, "reset", "-q", "--hard", "main")
+    gate = made(clone, {"web/namespace.yaml": None})
+    gate("--checkout", str(clone))
+    found = [f.get("source") for f in gate.findings if f["rule"] == "pruned-while-referenced"]
+    assert [(source or {}).get("file") for source in found] == [None]
 
 
 def test_links_of_a_change_are_not_followed(clone: Path, tmp_path: Path) -> None:

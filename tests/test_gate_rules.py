@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from argolint.engine.servers import Source
 from argolint.gate.change import GatedChange
 from argolint.gate.deletes import deletion_sentences
 from argolint.gate.judge import judge
-from argolint.gate.verdict import Verdict
+from argolint.gate.verdict import Verdict, gate_report
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.sources.git import Git
@@ -310,6 +310,7 @@ class Case:
     live: Mapping[str, Manifest] = field(default_factory=dict)
     more: Mapping[str, Manifest] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    projects: Sequence[Manifest] = ()
 
 
 def verdict_on(server: GitServer, clone: Git | None = None) -> Verdict:
@@ -333,7 +334,7 @@ def run(case: Case, folder: Path, *, with_clone: bool = False) -> Verdict:
         *("cert-manager.io/v1", "cert-manager.io/v1/Certificate"),
     )
     cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
-    server = GitServer(folder, case.live, case.more, cluster, settings=case.settings)
+    server = GitServer(folder, case.live, case.more, cluster, settings=case.settings, projects=case.projects)
     git(folder, "switch", "--create", "feature", "--quiet")
     commit(folder, {name: text(documents) for name, documents in case.head.items()})
     return verdict_on(server, Git(folder) if with_clone else None)
@@ -1239,6 +1240,34 @@ def test_no_automated_sync_deletes_all_of_an_application(tmp_path: Path) -> None
     assert [[(f.rule, f.at.app.name) for f in verdict.new] for verdict in verdicts] == [[("sync-failed", "docs")], []]
     gone = "1 object of argocd/docs is deleted, by the next automated sync: 1 ConfigMap."
     assert [deletion_sentences(v.apps, v.fleets) for v in verdicts] == [(), (gone,)]
+
+
+def test_an_application_of_another_project_is_told_of_that_one(tmp_path: Path) -> None:
+    permitted = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "team-*"}]}
+    open_ = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]}
+    projects = [{"metadata": {"name": n}, "spec": s} for n, s in (("default", open_), ("team", permitted))]
+    base = {"apps/cart.yaml": [cart_application()]}
+    verdict = run(Case({"apps/cart.yaml": [cart_application(project="team")]}, base=base, projects=projects), tmp_path)
+    (finding,) = (f for f in verdict.new if f.at.app.name == "cart")
+    assert (finding.rule, finding.cause) == ("invalid-spec", "destination")
+    assert finding.fixes[0].title == "Permit this destination in project team"
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [("web-2456789bcd", []), ("cart-2456789bcd", ["1 ConfigMap"]), ("web-more", ["1 ConfigMap"])],
+    ids=("another hash", "another name", "no hash"),
+)
+def test_another_hash_of_a_generated_name_is_an_edit_and_no_deletion(
+    name: str, gone: list[str], tmp_path: Path
+) -> None:
+    one, other = (made("ConfigMap", each, data={"A": each[-1]}) for each in ("web-bcdfghkmt2", name))
+    verdict = run(Case({"web/generated.yaml": [other]}, base={"web/generated.yaml": [one]}), tmp_path)
+    sentences = deletion_sentences(verdict.apps, verdict.fleets)
+    assert [sentence.rpartition(": ")[2].rstrip(".") for sentence in sentences] == gone
+    (app,) = gate_report(verdict, GatedChange(REPO, "feature")).apps
+    assert sorted(change.what for change in app.changes) == (["added", "removed"] if gone else ["changed"])
+    assert gone or [field.pointer for field in app.changes[0].fields] == ["/data/A", "/metadata/name"]
 
 
 def test_slips_in_an_application_are_told_before_the_sync(tmp_path: Path) -> None:

@@ -284,8 +284,7 @@ def judged(chart: Mapping[str, Any], version: str) -> Iterator[Row]:
             right = any(w <= n for w in wanted for n in named)
         else:
             right = any(
-                "if it is unknown, upgrade chart" in fix.title
-                or fix.title.startswith(("Ask the maint", "Upgrade chart"))
+                "unknown, upgrade chart" in fix.title or fix.title.startswith(("Ask the maint", "Upgrade chart"))
                 for f in mine
                 for fix in f.fixes
             )

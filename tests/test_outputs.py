@@ -212,7 +212,7 @@ def gate(**fields: tuple[str | None, str | None]) -> document.Gate:
     return document.Gate("main", "feature", 2, 0, 5, (touched,), fails="it brings immutable-field")
 
 
-def test_a_comment_on_two_findings_is_short_and_has_the_changed_field_first() -> None:
+def test_a_comment_on_two_findings_is_short_and_has_the_sentence_and_the_changed_field_first() -> None:
     steps = "\n".join(
         f"{n}. Do the step number {n}, and look at what it says before the next one." for n in range(1, 9)
     )
@@ -240,7 +240,7 @@ def test_a_comment_on_two_findings_is_short_and_has_the_changed_field_first() ->
     assert "Findings already on `main` are not shown." in comment
     assert "```diff\n  spec:\n-   replicas: 3\n+   replicas: 5\n```" in comment
     first = comment.index("<summary>")
-    assert first < comment.index("```diff") < comment.index("it drifts") < comment.index("**Fix")
+    assert first < comment.index("it drifts</summary>") < comment.index("```diff") < comment.index("**Fix")
     assert "\n1. Do the step number 1, and look" in comment, "a list and no block"
     assert comment.count("<details open>") == 2
 
@@ -257,6 +257,31 @@ def test_the_fix_of_a_refused_change_is_the_change() -> None:
     own = finding(patch({"op": "replace", "path": "/spec/replicas", "value": 3}), family="sync", severity="error")
     kept = msgspec.structs.replace(report(own), gate=gate(**{"/spec/replicas": ("3", "5")}))
     assert len(undo_first(kept).findings[0].fixes) == 1, "it is the change already"
+
+
+def test_the_fix_of_a_refused_spec_is_its_one_edit() -> None:
+    refused = finding(
+        fragment("a: 1"), rule="invalid-spec", family="sync", severity="error", pointer="/spec/destination"
+    )
+    refused = {**refused, "resource": None}
+    own = document.ReportedResource(
+        **{
+            **resource(),
+            "group": "argoproj.io",
+            "kind": "Application",
+            "namespace": app()["namespace"],
+            "name": app()["name"],
+        }
+    )
+    for edited, first in (({"/spec/project": ('"a"', '"b"')}, "Leave /spec/project as it is on the base"), ({}, "")):
+        two = {"/spec/source/path": ('"a"', '"b"'), "/spec/destination/namespace": ('"a"', '"b"')}
+        fields = tuple(document.GateField(pointer, *sides) for pointer, sides in (edited or two).items())
+        touched = document.GateApp(
+            document.ReportedApp(**app()), "changed", (document.GateChange(own, "changed", fields),)
+        )
+        made = msgspec.structs.replace(report(refused), gate=document.Gate("main", "feature", 1, 0, 0, (touched,)))
+        (changed,) = undo_first(made).findings
+        assert (changed.fixes[0].title == first) is bool(first)
 
 
 def test_steps_above_an_edit_are_a_list_in_a_comment() -> None:

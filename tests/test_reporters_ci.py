@@ -279,7 +279,7 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
     tags = set(re.findall(r"<[^>]*>", prose))
     assert tags <= {
         *("<details>", "<details open>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<b>", "</b>"),
-        *("<sub>", "</sub>", "<span>", "</span>", "<!-- -->", markdown.MARKER),
+        *("<br>", "<sub>", "</sub>", "<span>", "</span>", "<!-- -->", markdown.MARKER),
     }
     assert prose.count("<details") == prose.count("</details>")
     ours = (
@@ -304,7 +304,7 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
         "<details open><summary>🔴 <b>my-fault</b> · <code>argocd/web</code> · <code>Deployment prod/web</code>"
         in comment
     )
-    assert "\nreplicas differ\n" in comment
+    assert "<br>replicas differ</summary>" in comment
     address = f"https://git.example.com/a/blob/{'1f0e' * 10}/web/my%20app.yaml#L7"
     assert f"at [`web/my app.yaml:7`]({address}), this line is outside of the change · `/spec/replicas`" in comment
     assert "[in Argo CD](https://argocd.example.com/applications/argocd/web)" in comment

@@ -244,7 +244,7 @@ def test_every_provider_says_all_that_advice_asks_for() -> None:
     assert {
         name: left
         for name, entry in table.items()
-        if (left := needed ^ (set(entry) - {"exists_since", "find", "write", "throttle"}))
+        if (left := needed ^ (set(entry) - {"exists_since", "find", "write", "throttle", "retries"}))
     } == {}
     assert [name for name, entry in table.items() if "" not in entry["renew"]] == []
 

@@ -87,6 +87,20 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {
                 **dict.fromkeys(("match", "annotation", "name", "setting"), REGEX),
                 "workload": {"type": "array", "items": {"type": "string"}},
+                "words": {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[a-z_-]+$"}},
+            },
+        },
+    },
+    "health/ondelete.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["labels"],
+            "additionalProperties": False,
+            "properties": {
+                "labels": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}},
+                "by": {"type": "string"},
+                "needs": {"type": "string"},
             },
         },
     },

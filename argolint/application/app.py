@@ -97,6 +97,11 @@ class App:
         return self.ref.name
 
     @property
+    def project(self) -> str:
+        """That of the spec, which a change in the gate may edit; `ref` keeps the one that the server lists."""
+        return text_at(self.spec, "project") or "default"
+
+    @property
     def destination_namespace(self) -> str:
         return text_at(self.spec, "destination", "namespace")
 

@@ -36,6 +36,7 @@ from argolint.gate import files as files_of
 from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import GatedChange
 from argolint.gate.judge import judge
+from argolint.gate.moved_files import moved_first, moves
 from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
@@ -198,7 +199,9 @@ def _gated_report(
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    return undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails))), verdict
+    made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
+    moved = moves(change.git.changes(verdict.base_name or "HEAD", change.head)) if change.git is not None else {}
+    return moved_first(made, verdict, moved), verdict
 
 
 def _in_files(made: document.Report, verdict: Verdict, held: files_of.Files) -> document.Report:

@@ -1,7 +1,7 @@
 """File and line of findings: the place that a person would edit, found by the code that places fixes.
 
 the field's own manifest, or the patch that sets it → what the fixes edit → related objects → the line of the change that touches the
-application
+application: one that holds what the render has newly, else the first
 
 With a change to judge, the first of these places that it edits is used: that is the line to discuss in a review. A place outside of the
 change is marked as such.
@@ -23,12 +23,22 @@ from argolint.fixes.site import Choice, Place, Site, place_of
 from argolint.fixes.spot import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import PRINTED, without_secrets
-from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource, ReportedSource
+from argolint.reports.document import (
+    GateChange,
+    GateField,
+    Report,
+    ReportedApp,
+    ReportedFinding,
+    ReportedResource,
+    ReportedSource,
+)
 from argolint.sources.checkout import Checkout, Committed, Named
 from argolint.sources.git import Changed
 from argolint.sources.yaml_text import Document, EditError, Span, span
-from argolint.values import get, index_of, join_pointer, shorten, split_pointer
+from argolint.values import below, get, index_of, join_pointer, leaves, shorten, split_pointer
+from argolint.values.decoding import json_value
 from argolint.values.kubernetes import ITEM_NAMES
+from argolint.values.patterns import regex
 
 Lines = Sequence[range]
 
@@ -45,6 +55,9 @@ class Diff:
     touching: Mapping[Place, Sequence[str]] = field(default_factory=dict)
     base: str = ""
     _lines: dict[str, Lines] = field(default_factory=dict, compare=False, repr=False)
+
+    def deletes(self, file: str) -> bool:
+        return file in self.changed and self.changed[file].after is None
 
     def lines(self, file: str) -> Lines:
         """The new or changed lines of head's file; none for an unchanged file."""
@@ -78,17 +91,25 @@ class _Place:
     last: int
     direct: bool
     """The finding's own field, or a place where its first fix ends the cause; not a mitigation, or another object."""
+    whole: bool
+    """An object, and no field of it: its first line shows nothing."""
+
+
+News = Mapping[tuple[ReportedApp, ReportedResource], GateChange]
+"""What the change does to objects."""
 
 
 def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
     """The report with file and line in the sources of its findings, if a checkout has them."""
-    findings = tuple(_anchored(f, site, diff) for f in report.findings)
+    apps = report.gate.apps if report.gate else ()
+    news = {(a.app, c.resource): c for a in apps for c in a.changes}
+    findings = tuple(_anchored(f, site, diff, news) for f in report.findings)
     return msgspec.structs.replace(report, findings=findings)
 
 
 def of_finding(finding: ReportedFinding, site: Site) -> ReportedFinding:
     """One finding with its file and line, if a checkout has them."""
-    return _anchored(finding, site, None)
+    return _anchored(finding, site, None, {})
 
 
 def of_field(
@@ -113,15 +134,15 @@ def of_application(app: ReportedApp, site: Site) -> str:
     return ""
 
 
-def _anchored(finding: ReportedFinding, site: Site, diff: Diff | None) -> ReportedFinding:
-    found = _chosen(finding, site, diff)
+def _anchored(finding: ReportedFinding, site: Site, diff: Diff | None, news: News) -> ReportedFinding:
+    found = _chosen(finding, site, diff, news)
     if found is None:
         return finding
-    checkout, file, line, in_change = found
+    checkout, file, line, in_change, is_shown = found
     known = finding.source or ReportedSource("", "", "")
     url = known.repo if known.repo in checkout.urls else next(iter(sorted(checkout.urls)), "")
     revision = checkout.revision if isinstance(checkout, Committed) else ""
-    lines, first = excerpt(checkout, file, line)
+    lines, first = excerpt(checkout, file, line) if is_shown else ((), 0)
     source = msgspec.structs.replace(
         known,
         repo=without_secrets(url),
@@ -166,23 +187,36 @@ def holds_secret(stream: Iterable[Document]) -> bool:
     return "Secret" in kinds or "List" in kinds
 
 
-def _chosen(finding: ReportedFinding, site: Site, diff: Diff | None) -> tuple[Checkout, str, int, bool | None] | None:
+def _chosen(
+    finding: ReportedFinding, site: Site, diff: Diff | None, news: News
+) -> tuple[Checkout, str, int, bool | None, bool] | None:
+    """The checkout, file and line; whether the line is in the change; whether it is worth to be shown."""
     places: list[_Place] = []
     for place in _places(finding, site):
         places.append(place)
         if diff is None:
-            return place.spot.checkout, place.spot.file, place.first, None
+            return place.spot.checkout, place.spot.file, place.first, None, True
         line = _line_within(diff.lines(place.spot.file), place) if place.spot.checkout == diff.head else None
         if line is not None:
-            return place.spot.checkout, place.spot.file, line, True
+            return place.spot.checkout, place.spot.file, line, True, True
     if diff is None:
         return None
     outside = next((p for p in places if p.direct), None)
-    touching = None if outside is not None else _touching(finding, diff)
+    touching = _with_new_value(finding, diff, news) or (_touching(finding, diff, news) if outside is None else None)
     if touching is not None:
-        return diff.head, *touching, True
-    outside = outside or next(iter(places), None)
-    return (outside.spot.checkout, outside.spot.file, outside.first, False) if outside else None
+        return diff.head, *touching, True, True
+    if outside is None:
+        for spot, pointer in _of_application(finding.app, "/spec", site):  # such as the version of its chart
+            lines = _span(spot, pointer) if spot.checkout == diff.head else None
+            line = (
+                _line_within(diff.lines(spot.file), _Place(spot, lines.first, lines.last, False, False))
+                if lines
+                else None
+            )
+            if line is not None:
+                return diff.head, spot.file, line, True, True
+    outside = outside or next((p for p in places if not p.whole), None)
+    return (outside.spot.checkout, outside.spot.file, outside.first, False, not outside.whole) if outside else None
 
 
 def _line_within(lines: Lines, place: _Place) -> int | None:
@@ -190,10 +224,36 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
     return next((max(r.start, place.first) for r in lines if r.start <= place.last and place.first < r.stop), None)
 
 
-def _touching(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
-    """The first changed line of a file that the application reads; a file with the object's name is preferred."""
+def _with_new_value(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
+    """The changed line of a file that the application reads which holds what is new in the finding's objects."""
+    values = _new_values(finding, news)
+    files = _read_files(finding, diff) if values else ()
+    for value in values:
+        for candidate in files[:_SEARCHED]:
+            if line := _line_of(value, candidate, diff):
+                return candidate, line
+    return None
+
+
+def _read_files(finding: ReportedFinding, diff: Diff) -> Sequence[str]:
+    """The changed files that the applications of the finding read."""
     apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
-    files = [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
+    return [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
+
+
+def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
+    """The first changed line of a file that the application reads; a file with the object's name is preferred.
+
+    None for an object that goes with its file.
+    """
+    own = news.get((finding.app, finding.resource)) if finding.resource is not None else None
+    if (
+        own is not None
+        and own.what == "removed"
+        and any(diff.deletes(f) for f in diff.touching.get(place_of(finding.app), ()))
+    ):
+        return None
+    files = _read_files(finding, diff)
     if not files:
         return None
     words = " ".join((finding.message, *finding.evidence))
@@ -212,6 +272,50 @@ def _touching(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
     return file, diff.lines(file)[0].start
 
 
+def _new_values(finding: ReportedFinding, news: News) -> Sequence[str]:
+    """The texts and numbers that the change gives fields of the finding's objects: of its own field first."""
+    held = [(finding.app, finding.resource, finding.pointer)]
+    held += [(r.app, r.resource, r.pointer) for r in finding.related]
+    near, far = list[GateField](), list[GateField]()
+    for app, resource, pointer in held:
+        change = news.get((app, resource)) if resource is not None else None
+        for one in change.fields if change is not None else ():
+            is_near = bool(pointer) and (below(one.pointer, pointer) or below(pointer, one.pointer))
+            (near if is_near else far).append(one)
+    found = dict.fromkeys(value for one in (*near, *far) for value in _scalars(one.head or ""))
+    return [value for value in found if len(value) > 1]
+
+
+def _scalars(text: str) -> Iterator[str]:
+    """The texts and numbers in a field's value, which is JSON unless it was cut."""
+    try:
+        value: Json = json_value(text.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return
+    yield from (
+        str(leaf) for _, leaf in leaves(value) if isinstance(leaf, str | int | float) and not isinstance(leaf, bool)
+    )
+
+
+def _line_of(value: str, file: str, diff: Diff) -> int | None:
+    """The changed line with this value, or with the last part of it, such as an image's tag."""
+    try:
+        lines = diff.head.text(file).split("\n")
+    except EditError:
+        return None
+    changed = [n for r in diff.lines(file) for n in range(r.start, min(r.stop, len(lines) + 1))]
+    written = {n: lines[n - 1].strip().removeprefix("- ").rpartition(": ")[2].strip("\"'") for n in changed}
+    whole = next((n for n, text in written.items() if value in (text, *_WORDS.split(text))), None)
+    return whole or next((n for n, text in written.items() if len(text) > _SHORT and value.endswith(text)), None)
+
+
+_WORDS = regex(r"[\s{}\[\],\"']+")
+
+
+_SHORT = 3
+"""Letters of a value that is a part of others by chance."""
+
+
 def _places(finding: ReportedFinding, site: Site) -> Iterator[_Place]:
     """The places where a person would look and edit, best first. Unreadable and missing ones are skipped."""
     seen = set[tuple[Spot, int, int]]()
@@ -222,7 +326,7 @@ def _places(finding: ReportedFinding, site: Site) -> Iterator[_Place]:
         key = spot, lines.first, lines.last
         if key not in seen:
             seen.add(key)
-            yield _Place(spot, lines.first, lines.last, direct)
+            yield _Place(spot, lines.first, lines.last, direct and _has(spot, pointer), pointer == spot.prefix)
 
 
 def _span(spot: Spot, pointer: str) -> Span | None:
@@ -231,6 +335,11 @@ def _span(spot: Spot, pointer: str) -> Span | None:
         return span(document, spot.checkout.text(spot.file).count("\n", 0, document.start) + 1, pointer)
     except (EditError, IndexError):
         return None
+
+
+def _has(spot: Spot, pointer: str) -> bool:
+    """Whether the file has the field itself, and not only what would hold it."""
+    return not pointer or get(spot.checkout.documents(spot.file)[spot.index].data, pointer, MISSING) is not MISSING
 
 
 def _pointers(finding: ReportedFinding, site: Site) -> Iterator[tuple[Spot, str, bool]]:

@@ -26,7 +26,7 @@ from argolint.model import Object, Want
 from argolint.reports.document import UNKNOWN
 from argolint.server.transport import Transport
 from argolint.sources.rendered import Rendered, rendered, tracked
-from argolint.values import dig, items, mapping, text_at
+from argolint.values import dig, items, mapping, text_at, texts
 
 
 def with_children(
@@ -193,7 +193,7 @@ def _differs(one: Object, other: Object, *names: str) -> bool:
 
 
 def _lacking_path(manifest: Object, tree: Tree | None) -> str:
-    """What Argo CD says of a source in the repository of the change whose path is no folder there after the merge; else empty.
+    """What Argo CD says of a source in the repository of the change whose path or values file is not there after the merge; else empty.
 
     A path through a link or a submodule is not judged (util/app/path, Path).
     """
@@ -206,7 +206,27 @@ def _lacking_path(manifest: Object, tree: Tree | None) -> str:
         is_plain = not source.get("chart") and all(part not in ("", ".", "..") for part in parts)
         if is_plain and tree.reads(url, revision) and not ways & tree.entries.keys() and ways - tree.folders:
             return f"{path}: app path does not exist"
-    return ""
+    missing = next(_lacking_values(mapping(manifest, "spec"), tree), None)
+    return f"Error: open <path to cached source>/{missing}: no such file or directory" if missing else ""
+
+
+def _lacking_values(spec: Object, tree: Tree) -> Iterator[str]:
+    """The values files of sources in the repository of the change that are not there after the merge (reposerver/repository, getResolvedValueFiles)."""
+    sources = sources_of(spec)
+    own = {
+        text_at(s, "ref")
+        for s in sources
+        if text_at(s, "ref") and tree.reads(text_at(s, "repoURL"), text_at(s, "targetRevision"))
+    }
+    for source in sources:
+        helm = mapping(source, "helm")
+        for file in texts(helm, "valueFiles") if not helm.get("ignoreMissingValueFiles") else ():
+            ref, _, path = file.partition("/")
+            parts = path.split("/")
+            ways = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+            is_plain = not set(path) & set("$*?[{") and ".." not in parts
+            if ref.startswith("$") and ref[1:] in own and is_plain and not ways & tree.entries.keys():
+                yield path  # neither the file nor a link on the way is there
 
 
 def _other_revisions(before: Object, after: Object) -> Mapping[int, str]:

@@ -8,6 +8,7 @@ from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades, refuses_to_empty
 from argolint.forecast.deletion import deletion_by_prune, deletion_of_apps
 from argolint.forecast.fate import DeletionForecast
+from argolint.gate.delta import successors
 from argolint.gate.touched import Touched
 from argolint.model import Finding
 from argolint.redaction.findings import guarded
@@ -51,8 +52,12 @@ def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Findin
         forecast = deletion_of_apps([app], fleet) if cascades(app) else None
     elif touched.delta.removed and touched.after is not None and not refuses_to_empty(touched.after):
         synced_as = app.with_raw({**app.raw, "spec": touched.after.spec}) if touched.respecified else app
-        forecast = deletion_by_prune([synced_as], fleet, frozenset(touched.delta.removed))
+        gone = touched.delta.removed.keys() - successors(touched.delta).keys()
+        forecast = deletion_by_prune([synced_as], fleet, frozenset(gone))
+    children = {f.at.resource for f in forecast.findings if f.cause == "child-application"} if forecast else set()
     for found in forecast.findings if forecast else ():
+        if found.cause == "objects-deleted" and {r.resource for r in found.related} <= children:
+            continue  # each has a sentence of its own
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
         if found.cause in _SAID and not of_set:  # _by_sets reports it
             yield found

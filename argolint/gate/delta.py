@@ -109,6 +109,22 @@ def with_base_names(head: Rendered, base: Rendered) -> Rendered:
 _RANDOM_NAME = regex(r"(.*[-.])([a-z0-9]{4,})")
 
 
+def successors(change: Delta) -> Mapping[ResourceKey, ResourceKey]:
+    """By removed object: the added one that a generator of Kustomize makes in its place, under the hash of its new content."""
+    coming = {name: key for key in change.added if (name := _hashed_name(key))}
+    return {key: coming[name] for key in change.removed if (name := _hashed_name(key)) in coming}
+
+
+def _hashed_name(key: ResourceKey) -> tuple[str, str, str] | None:
+    """Kind, namespace and the name without the hash; None for another name."""
+    found = _HASHED_NAME.fullmatch(key.name) if key.group == "" and key.kind in ("ConfigMap", "Secret") else None
+    return (key.kind, key.namespace, found[1]) if found else None
+
+
+_HASHED_NAME = regex(r"(.+)-[2456789bcdfghkmt]{10}")
+"""kustomize api/hasher, encode: ten hexadecimal digits, of which 0, 1, 3, a and e are written otherwise."""
+
+
 def _have_similar_names(key: ResourceKey, other: ResourceKey) -> bool:
     if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -36,7 +36,28 @@ def undo_first(report: Report) -> Report:
         if change.what == "changed"
         for field in change.fields
     }
-    return msgspec.structs.replace(report, findings=tuple(_with_fields(f, fields) for f in report.findings))
+    specs = {
+        (change.resource.namespace, change.resource.name): (change.resource, change.fields)
+        for app in report.gate.apps
+        for change in app.changes
+        if change.what == "changed" and (change.resource.group, change.resource.kind) == ("argoproj.io", "Application")
+    }
+    findings = tuple(_with_fields(f, fields) if f.resource else _with_spec(f, specs) for f in report.findings)
+    return msgspec.structs.replace(report, findings=findings)
+
+
+Specs = Mapping[tuple[str, str], tuple[ReportedResource, Sequence[GateField]]]
+
+
+def _with_spec(finding: ReportedFinding, specs: Specs) -> ReportedFinding:
+    """The finding on an Application whose spec the change edits in one field, with that as its first fix to leave."""
+    resource, fields = specs.get((finding.app.namespace, finding.app.name), (None, ()))
+    if finding.family != _FAMILY or finding.severity != "error" or resource is None or len(fields) != 1:
+        return finding
+    if any(_is_edit_of(fix, fields[0].pointer) for fix in finding.fixes[:1]):
+        return finding
+    undone = msgspec.structs.replace(_undo_fix(finding, fields[0]), target="application", resource=resource)
+    return msgspec.structs.replace(finding, fixes=(undone, *finding.fixes))
 
 
 def _with_fields(finding: ReportedFinding, fields: Fields) -> ReportedFinding:

@@ -12,9 +12,9 @@ from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
 from argolint.gate.change import GatedChange
 from argolint.gate.deletes import deletion_sentences
-from argolint.gate.delta import Edited
+from argolint.gate.delta import successors
 from argolint.gate.touched import Touched
-from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
+from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, Object, ResourceId, ResourceKey
 from argolint.model.fingerprint import identity
 from argolint.model.results import Outcome, apps_of
 from argolint.redaction import in_name, show_sides, without_secrets
@@ -124,10 +124,12 @@ def gate_report(verdict: Verdict, change: GatedChange) -> document.Gate:
 
 def _app_report(judged: Touched) -> document.GateApp:
     change = judged.delta
+    renamed = successors(change)
     rows: list[tuple[ResourceKey, Literal["added", "removed", "changed"], tuple[document.GateField, ...]]] = [
-        *((key, "added", ()) for key in change.added),
-        *((key, "removed", ()) for key in change.removed),
-        *((key, "changed", tuple(_fields(edit))) for key, edit in change.changed.items()),
+        *((key, "added", ()) for key in change.added if key not in renamed.values()),
+        *((key, "removed", ()) for key in change.removed if key not in renamed),
+        *((new, "changed", tuple(_fields(change.removed[old], change.added[new]))) for old, new in renamed.items()),
+        *((key, "changed", tuple(_fields(edit.base, edit.head))) for key, edit in change.changed.items()),
     ]
     changes = tuple(
         document.GateChange(assemble.resource(_id(key, judged)), what, fields)
@@ -143,9 +145,14 @@ def _id(key: ResourceKey, judged: Touched) -> ResourceId:
     return found.id if found else key.id
 
 
-def _fields(edit: Edited) -> Iterator[document.GateField]:
-    for pointer, after, before in sorted(differences(edit.head, edit.base), key=lambda pair: pair[0]):
-        base, head = show_sides(pointer, (before, edit.base), (after, edit.head), limit=200)
+def _fields(one: Object, other: Object) -> Iterator[document.GateField]:
+    for pointer, after, before in sorted(differences(other, one), key=lambda pair: pair[0]):
+        if pointer == _TRACKED:
+            continue  # it follows the name
+        base, head = show_sides(pointer, (before, one), (after, other), limit=200)
         yield document.GateField(
             in_name(pointer), None if before is MISSING else base, None if after is MISSING else head
         )
+
+
+_TRACKED = "/metadata/annotations/argocd.argoproj.io~1tracking-id"

@@ -1,4 +1,4 @@
-"""spec-says: what a controller does not find under a kind of the namespace is there under the kind of the cluster, or the other way round."""
+"""spec-says: what a controller does not find under a kind of the namespace is there under the kind of the cluster, or the other way round, or in another namespace."""
 
 from __future__ import annotations
 
@@ -40,17 +40,23 @@ _PAIRS = (
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """The object of the other scope, the kind that was looked for, and the operations that name the right one."""
+    """The object of the other scope or namespace, the kind that was looked for, and the operations that name the kind of the other scope."""
 
     key: ResourceKey
     sought: str
     patch: tuple[Operation, ...]
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is of the kind that was looked for, in another namespace."""
+        return self.key.kind == self.sought
+
 
 def twin_of_missing(fleet: Fleet, cluster: str, namespace: str, manifest: Object, said: str) -> Twin | None:
-    """What the sentence does not find, under the kind of the other scope; None if it is not there either."""
+    """What the sentence does not find, under the kind of the other scope, else in another namespace; None if it is not there either."""
     if "not found" not in said:
         return None
+    elsewhere = None
     for mention in mentions(said):
         for pair in _PAIRS:
             for sought, other in ((pair.kind, pair.twin), (pair.twin, pair.kind)):
@@ -61,13 +67,23 @@ def twin_of_missing(fleet: Fleet, cluster: str, namespace: str, manifest: Object
                 patch = tuple(_patch(manifest.get("spec"), "/spec", pair, mention.name, other))
                 if patch and fleet.owners(key):
                     return Twin(key, sought, patch)
-    return None
+                near = (k for k in fleet.of_kind(cluster, pair.group, sought) if patch and other == pair.twin)
+                found = next((k for k in near if k.name == mention.name and k.namespace != namespace), None)
+                elsewhere = elsewhere or (Twin(found, sought, patch) if found else None)
+    return elsewhere
 
 
 def twin_fixes(id_: ResourceId, twin: Twin) -> tuple[Fix, ...]:
-    """The fix of an object that names the other scope."""
-    facts = {"object": str(id_), "kind": twin.key.kind, "sought": twin.sought, "patch": list(twin.patch)}
-    return advice(__package__, "spec-says/other-scope", facts, id_)
+    """The fix of an object that names the other scope, or what is in another namespace."""
+    facts = {
+        "object": str(id_),
+        "kind": twin.key.kind,
+        "sought": twin.sought,
+        "patch": list(twin.patch),
+        "there": f"{twin.key.kind} {twin.key.namespace}/{twin.key.name}",
+        "namespace": id_.namespace,
+    }
+    return advice(__package__, f"spec-says/other-{'namespace' if twin.is_elsewhere else 'scope'}", facts, id_)
 
 
 def _patch(node: Json, at: str, pair: _Pair, name: str, kind: str) -> Iterator[Operation]:
@@ -99,7 +115,7 @@ def other_scope(complaint: Complaint) -> Iterator[Explained]:
             "spec-says",
             complaint.fleet.owners(twin.key)[0],
             there,
-            f"{id_} names {twin.sought} {there.name}, which is not there; {there} is.",
+            f"{id_} names {twin.sought} {there.name}, which is not {'in its namespace' if twin.is_elsewhere else 'there'}; {there} is{' in another' if twin.is_elsewhere else ''}.",
             evidence=(f"the message: {excerpt(text, 400)}",),
             fixes=twin_fixes(id_, twin),
             pointer=twin.patch[0]["path"].rpartition("/")[0],

@@ -192,7 +192,8 @@ def side_text(change: Change, side: Json) -> str:
 
 def change_line(change: Change, resource: Resource) -> str:
     """A line of evidence for a change of this object: place, both values, writer and time."""
-    written_by = f"; live was written by {writer_text(change)}" if change.writer else ""
+    held = "live" if get(resource.live, change.pointer) is not MISSING else "what is around it"
+    written_by = f"; {held} was written by {writer_text(change)}" if change.writer else ""
     if is_reordered_list(change):
         return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{written_by}"
     live = f"{side_text(change, change.live)} live"

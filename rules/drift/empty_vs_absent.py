@@ -51,8 +51,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for drift in drifts(app, lasting):
         yield drift.finding(
             f"{drift.resource.id} stays OutOfSync over {drift.places()}: {_sides_text(drift)}.",
-            fixes=(_empty_field_fix(drift), drift.ignore()),
+            fixes=(drift.ignore(),) if _is_of_foreign_chart(drift) else (_empty_field_fix(drift), drift.ignore()),
         )
+
+
+def _is_of_foreign_chart(drift: Drift) -> bool:
+    """Whether a chart of a repository brings the definition, whose fields no value of it reaches."""
+    return drift.resource.kind == "CustomResourceDefinition" and any(
+        source.get("chart") for source in drift.app.sources
+    )
 
 
 def _sides_text(drift: Drift) -> str:

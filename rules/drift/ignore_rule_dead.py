@@ -480,6 +480,10 @@ def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position:
     if len(steps) > 1 and get(node, join_pointer(*steps, *tokens[position + 1 :])) is not MISSING:
         right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])
         return Fault(cause, f"{token!r} is one key; a pointer separates keys with slashes", "jsonPointers", right)
+    bracketed = re.fullmatch(r"(\w+)\[(\d+)\]", token)
+    if bracketed and isinstance(node.get(bracketed[1]), list):
+        right = join_pointer(*tokens[:position], *bracketed.groups(), *tokens[position + 1 :])
+        return Fault(cause, f"{token!r} is one key; a pointer writes the index after a slash", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
     if not alike and not (position and tokens[position - 1] in _FREE_MAPS):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)

@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
-from argolint.application.applied import adopts, confirmed, last_applied, not_stored, settled
-from argolint.comparison import LAST_APPLIED, TRACKING_ID, has_sync_option, managers
+from argolint.application.applied import adopts, by_argocd, confirmed, last_applied, not_stored, settled
+from argolint.comparison import LAST_APPLIED, TRACKING_ID, has_sync_option, managers, writer
 from argolint.edits import live_command, manifest_text
-from argolint.values import annotations_of, get, labels_of, sh, text_at
+from argolint.values import annotations_of, get, join_pointer, labels_of, sh, text_at
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ..shared.triage import worth_reading
@@ -94,10 +94,22 @@ def _is_applied_elsewhere(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 def _applied_elsewhere_finding(app: App, resource: Resource) -> Finding:
     changes = resource.changes
+    client = writer(resource.live or {}, join_pointer("metadata", "annotations", LAST_APPLIED))
+    known = None if client is None or by_argocd(client) else client
+    tool = known_writer(known)
+    applied = f"Something other than Argo CD applied {resource.id}"
+    if known is not None:
+        by_person = tool is not None and tool.sort == "person"
+        name = tool.tool if tool else f"field manager {known.manager!r}"
+        applied = f"Someone applied {resource.id} with {name}" if by_person else f"{name} applied {resource.id}"
+    when = f" at {known.time:%Y-%m-%d %H:%M} UTC" if known and known.time else ""
     return Drift(app, resource, changes).finding(
-        f"Something other than Argo CD applied {resource.id} after the last sync, so it differs at {pointers_text(changes)}.",
-        confidence="likely",
-        evidence=("last-applied-configuration lacks the tracking mark that each apply of Argo CD has",),
+        f"{applied[0].upper()}{applied[1:]} after the last sync, so it differs at {pointers_text(changes)}.",
+        confidence="likely" if known is None else "proven",
+        evidence=(
+            "last-applied-configuration lacks the tracking mark that each apply of Argo CD has",
+            *((f"field manager {known.manager!r} wrote it{when}",) if known else ()),
+        ),
         fixes=(
             live_command(
                 resource.id,

@@ -23,19 +23,29 @@ _MOST = 40
 
 
 def caller_wants(
-    app: App, fleet: Fleet, namespaces: Collection[str], kinds: Collection[tuple[str, str]] = _KINDS
+    app: App,
+    fleet: Fleet,
+    namespaces: Collection[str],
+    kinds: Collection[tuple[str, str]] = _KINDS,
+    *,
+    within: bool = False,
 ) -> Iterator[Want]:
-    """Wants for workloads, or objects of other kinds, that may call or name Services of these namespaces."""
-    keys = peer_keys(app, fleet, kinds, lambda key: bool(key.namespace))
+    """Wants for workloads, or objects of other kinds, that may call or name objects of these namespaces; `within`: those in them alone."""
+    keys = peer_keys(app, fleet, kinds, lambda key: key.namespace in namespaces if within else bool(key.namespace))
     for key in sorted(keys, key=lambda key: (key.namespace not in namespaces, key))[:_MOST]:
         yield from peer_want(fleet, key.id)
 
 
-def callers(app: App, fleet: Fleet) -> Iterator[tuple[AppRef, Resource]]:
-    """Those that were read and have an environment, as their own application leaves them."""
+def workloads_of_others(app: App, fleet: Fleet) -> Iterator[tuple[AppRef, Resource]]:
+    """Those that were read, as their own application leaves them."""
     for owner, found in peers(app, fleet, *(kind for _, kind in _KINDS)):
-        if not found.requires_pruning and found.mentions('"env"'):
+        if not found.requires_pruning:
             yield owner, found
+
+
+def callers(app: App, fleet: Fleet) -> Iterator[tuple[AppRef, Resource]]:
+    """Those of them that have an environment."""
+    return ((owner, found) for owner, found in workloads_of_others(app, fleet) if found.mentions('"env"'))
 
 
 def lost_ports(service: Resource) -> tuple[Object, ...]:

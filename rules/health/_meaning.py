@@ -14,6 +14,7 @@ from argolint.values.patterns import regex
 
 from ..shared.fields import field_fixes
 from ..shared.messages import catalogue
+from ._composites import NO_COMPOSITE
 from ._grafanas import NO_FACTS
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
@@ -198,6 +199,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
         "customization": f"resource.customizations.health.{group}{resource.kind}",
         "program": resource.group.partition(".")[0] or "manager",
+        "credential": text_at(resource.any, "spec", "credential", "name"),
         "ended": "",
         "job": "",
         "job_command": "",
@@ -212,5 +214,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "kafka": "",
         "zookeeper": "yes" if resource.kind == "Kafka" and dig(resource.any, "spec", "zookeeper") else "",
         **NO_FACTS,
+        **NO_COMPOSITE,
         "scaled": "",
+        "idle": "",
     }

@@ -132,13 +132,17 @@ def keeps_unready_pods(resource: Resource) -> bool:
     return resource.kind == "StatefulSet" and dig(resource.live, "spec", "podManagementPolicy") != "Parallel"
 
 
-def with_next_step(resource: Resource, pod: ResourceId | None, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+def with_next_step(
+    resource: Resource, pod: ResourceId | None, fixes: tuple[Fix, ...], cause: str | None = None
+) -> tuple[Fix, ...]:
     """The fixes, and what has to go after an edit of the pod template: a Job, which takes none, or the pod that a StatefulSet does not replace."""
     if pod is None or not fixes or (fixes[0].target, fixes[0].resource) != ("manifest", resource.id) or fixes[0].before:
         return fixes
     if resource.kind == "Job":
         title = "After the edit delete the Job, since its template cannot change in place"
         command = f"kubectl delete {kubectl_name(resource.id)}"
+    elif cause == "reference" and fixes[0].edit.kind != "json-patch":
+        return fixes  # what is missing is to be made: the kubelet then starts the same pod
     elif pod.kind == "Pod" and keeps_unready_pods(resource):
         title = "After the sync delete the pod, which its StatefulSet does not replace"
         command = f"kubectl -n {sh(pod.namespace)} delete pod {sh(pod.name)}"

@@ -123,7 +123,7 @@ def is_namespace_shown(app: App, fleet: Fleet, namespace: str) -> bool:
 
     The tree omits objects that the project ignores or does not permit (controller/appcontroller.go, getResourceTree).
     """
-    spec = mapping(fleet.projects.get(app.ref.project), "spec")
+    spec = mapping(fleet.projects.get(app.project), "spec")
     watched = spec.get("orphanedResources") is not None and not mapping(spec, "orphanedResources").get("ignore")
     whole = not spec.get("namespaceResourceBlacklist") and not spec.get("namespaceResourceWhitelist")
     return app.read and watched and whole and namespace == app.destination_namespace

@@ -61,7 +61,9 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
     if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     made = text_at(mapping(resource.live, "metadata"), "creationTimestamp")
-    for condition in resource.derive(_passed_over) if judged else _failures(resource):
+    passed_over: tuple[Object, ...] = resource.derive(_passed_over)
+    failures = () if judged else tuple(_failures(resource))
+    for condition in (*passed_over, *failures):
         since = parse_time(condition.get("lastTransitionTime") or made)
         if since and is_overdue(app, since, options.span):
             return condition

@@ -94,8 +94,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for cause, policy in _closing_policies(app, fleet, call):
             of_policy[policy.id] = policy
             shut.setdefault((cause, policy.id), {}).setdefault((call.owner, call.client.id, call.port), call)
-    for (cause, id_), calls in shut.items():
-        yield _finding(app, tuple(calls.values()), cause, of_policy[id_])
+    for (cause, id_), calls in shut.items():  # a call whose port is not known stands for the client's others
+        found = [call for key, call in calls.items() if not key[2] or (*key[:2], 0) not in calls]
+        yield _finding(app, found, cause, of_policy[id_])
 
 
 def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:

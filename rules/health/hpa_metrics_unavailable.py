@@ -31,6 +31,7 @@ from argolint import (
     Fix,
     Fleet,
     Follows,
+    Json,
     Location,
     Object,
     Rank,
@@ -41,12 +42,14 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import set_fields
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
-from argolint.values import annotations_of, join_pointer, json_in, mapping, maps, parse_time
-from argolint.values.kubernetes import kubectl_name
+from argolint.relations.denied import USUAL_REQUESTS
+from argolint.values import annotations_of, join_pointer, json_in, mapping, maps, parse_time, text_at
+from argolint.values.kubernetes import containers, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
@@ -102,7 +105,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if lasting or old or _has_failed_the_sync(app, hpa):
             complaint = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
             found = _finding(app, fleet, hpa, condition, message)
-            yield _of_other_pods(app, hpa, message, found) or resolved(found, complaint)
+            yield _of_other_pods(app, hpa, message, found) or _with_all_requests(
+                app, fleet, hpa, resolved(found, complaint)
+            )
         elif hpa.health.status == "Degraded":
             yield _late_metrics_finding(app, hpa, condition, message)
 
@@ -213,6 +218,28 @@ def _of_other_pods(app: App, hpa: Resource, message: str, finding: Finding) -> F
         message=f"{hpa.id} does not scale: the selector of {target.id} also matches pods of {other.id}, whose container {said['container']} requests no {said['what']}.",
         related=(Related(other.app, other.id, role="cause"),),
         fixes=advice(__package__, "hpa/counted-too", facts, other.id),
+    )
+
+
+def _with_all_requests(app: App, fleet: Fleet, hpa: Resource, finding: Finding) -> Finding:
+    """The finding on a container without a request, with every request that the percentages need: the autoscaler names the first one alone."""
+    target = _workload(app, hpa)
+    if target is None or finding.relation is None or finding.relation.resource != target.id:
+        return finding
+    ranges = states_of(tuple(bounding(app, fleet, hpa.namespace)), "LimitRange", live=True)
+    lacking = unmeasured(hpa.live, target.desired, ranges)
+    places = {text_at(container, "name"): at for at, container in containers(target.desired)}
+    values: dict[str, Json] = {
+        f"{places[one.container]}/resources/requests/{one.resource}": USUAL_REQUESTS.get(one.resource)
+        for one in lacking
+    }
+    if len(values) < 2 or not (patch := set_fields(target.desired, values)):
+        return finding
+    facts = {"workload": str(target.id), "patch": patch}
+    return replace(
+        finding,
+        evidence=(*finding.evidence, *(f"container {o.container} requests no {o.resource}" for o in lacking[:8])),
+        fixes=advice(__package__, "hpa/every-request", facts, target.id),
     )
 
 

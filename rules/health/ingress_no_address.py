@@ -16,7 +16,9 @@ Sources: gitops-engine/pkg/health/health_ingress.go; argoproj/argo-cd#14607, #28
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from argolint import (
     App,
@@ -34,24 +36,34 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import argocd_cm, manifest_patch, manifest_yaml, set_field
+from argolint.edits import argocd_cm, live_command, manifest_patch, manifest_yaml, set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.values import annotations_of, dig, items
+from argolint.relations.look_up import peer
+from argolint.values import annotations_of, dig, items, maps, sh, text_at, texts
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import containers, kubectl_name
 
 from ..shared.age import Patience
 from ..shared.labels import is_similar_name
 from ._meaning import facts_of, of_kind
 from ._waiting import event_wants, newest_warning, overdue_resources, waiting_evidence, waiting_time
 
+_PEERS = 3
+"""Most workloads of other applications that are read: an application with a controller has few."""
 _CLASS = "kubernetes.io/ingress.class"
 _GROUPS = ("networking.k8s.io", "extensions")
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of the waiting Ingresses."""
-    return event_wants(_waiting_ingresses(app, options))
+    """Events of the waiting Ingresses, and the workloads of other applications that bring their classes."""
+    waiting = tuple(_waiting_ingresses(app, options))
+    yield from event_wants(iter(waiting))
+    named = {_class_name(ingress) for ingress in waiting}
+    classes = fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass") if waiting else ()
+    serving = _serving(app, fleet, [key for key in classes if key.name in named])
+    foreign = ((owner, workload) for owner, workload in serving if owner.ref != app.ref)
+    yield from (Want("peer", workload.id, app=owner.ref) for owner, workload in islice(foreign, _PEERS))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -64,7 +76,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if not event and named not in known and any(is_similar_name(each, named) for each in known):
             continue  # a slip in the name: target-missing says it
         of_class = f"of class {named}" if named else "without a class"
-        ill = None if event else _ill_controller(app, fleet, [key for key in classes if key.name == named])
+        own = [key for key in classes if key.name == named]
+        ill = None if event else _ill_controller(app, fleet, own)
+        serving = tuple(_serving(app, fleet, own))
         why = (
             f'"{telling(event)}"'
             if event
@@ -89,7 +103,17 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             if event
             else advice(__package__, "ingress-no-address/controller", {"app": str(ill.ref)})
             if ill
-            else tuple(_fixes(app, fleet, ingress, named, known, _served_classes(app, fleet, classes))),
+            else tuple(
+                _fixes(
+                    ingress,
+                    named,
+                    known,
+                    _served_classes(app, fleet, classes),
+                    serving,
+                    _waiting_service(app),
+                    _running_workload(app, fleet, ingress, named),
+                )
+            ),
             explains=(Symptom.health(ingress.id),),
             follows=(Follows(app=ill.ref),) if ill else () if event else (_no_controller_cause(app, of_class),),
         )
@@ -161,7 +185,15 @@ def _has_address(ingress: Resource) -> bool:
     return bool(items(ingress.live, "status", "loadBalancer", "ingress"))
 
 
-def _fixes(app: App, fleet: Fleet, ingress: Resource, named: str, known: list[str], served: list[str]) -> Iterator[Fix]:
+def _fixes(
+    ingress: Resource,
+    named: str,
+    known: list[str],
+    served: list[str],
+    serving: Sequence[tuple[App, Resource]],
+    waiting: Resource | None,
+    running: ResourceKey | None,
+) -> Iterator[Fix]:
     if not named:
         yield from _class_fixes(ingress, known, served)
     elif len(served) == 1 and named not in known and named not in served:
@@ -171,23 +203,88 @@ def _fixes(app: App, fleet: Fleet, ingress: Resource, named: str, known: list[st
             set_field(ingress.any, "/spec/ingressClassName", served[0]),
             "another controller then serves the hosts",
         )
-    entry = _controller_of(ingress, named)
-    running = _running_workload(app, fleet, entry) if entry else None
-    yield Fix(
-        f"Let {entry['name']} ({running}) serve class {named} and publish its address: {entry['setting']}"
-        if entry and running
-        else f"Install {entry['name']} for class {named}, or let it publish its address: {entry['setting']}"
-        if entry
-        else f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
-        "operator",
-        ingress.id.cluster,
-        Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),
-    )
+    publish = _publishing_fix(ingress, named, serving, waiting, running)
+    silent = named and serving and not _controller_of(ingress, named)
+    if not silent:
+        yield publish
     yield argocd_cm(
-        "Or judge Ingresses healthy without an address",
+        f"Judge Ingresses healthy without an address, if the controller of application {serving[0][0].ref} writes none"
+        if silent
+        else "Or judge Ingresses healthy without an address",
         'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
         "an Ingress that no one serves then counts as healthy, in every application",
     )
+    if silent:
+        yield replace(publish, title=f"Or let that controller publish its address, by a setting or a later version")
+
+
+def _publishing_fix(
+    ingress: Resource,
+    named: str,
+    serving: Sequence[tuple[App, Resource]],
+    waiting: Resource | None,
+    running: ResourceKey | None,
+) -> Fix:
+    """How the controller writes its address; where to look if its own arguments tell it to."""
+    entry = _controller_of(ingress, named)
+    name = entry["name"] if entry else "its controller"
+    publishing = next((w for _, w in serving if entry and _mentions(w, entry.get("words", ()))), None)
+    if publishing is not None and waiting is not None:
+        title = f"Get an address for {waiting.id} first, which {name} publishes"
+        return live_command(ingress.id, title, f"kubectl describe {kubectl_name(waiting.id)} | tail -20")
+    if publishing is not None:
+        logs = f"{publishing.kind.lower()}/{publishing.name}"
+        return live_command(
+            ingress.id,
+            f"Find why {name} gives this Ingress no address, though its arguments say which one",
+            f"kubectl describe {kubectl_name(ingress.id)} | tail -20\nkubectl -n {sh(publishing.namespace)} logs {sh(logs)} --tail=50",
+        )
+    setting = f": {entry['setting']}" if entry else ""
+    title = f"Install {name} for class {named}, or let it publish its address{setting}"
+    if not entry:
+        title = f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address"
+    elif serving:
+        title = f"Let {name} of application {serving[0][0].ref} publish its address{setting}"
+    elif running:
+        title = f"Let {name} ({running}) serve class {named} and publish its address{setting}"
+    command = "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"
+    return Fix(title, "operator", ingress.id.cluster, Edit("command", command))
+
+
+def _waiting_service(app: App) -> Resource | None:
+    """A load balancer of the application that has no address itself."""
+    services = (s for s in app.of_kind("Service", "") if dig(s.live, "spec", "type") == "LoadBalancer")
+    return next((s for s in services if not _has_address(s)), None)
+
+
+def _mentions(workload: Resource, words: Sequence[str]) -> bool:
+    """Whether an argument or a variable of its containers has one of the words."""
+    said = (
+        text.lower()
+        for _, container in containers(workload.any)
+        for text in (
+            *texts(container, "command"),
+            *texts(container, "args"),
+            *(text_at(variable, "name") for variable in maps(container, "env")),
+        )
+    )
+    return any(word in text for text in said for word in words)
+
+
+def _serving(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> Iterator[tuple[App, Resource]]:
+    """The workloads of the applications that bring the class, each with its application."""
+    for owner in (each for key in classes for each in _bringing_applications(fleet, key)):
+        own = owner.ref == app.ref
+        for row in (app if own else owner).resources:
+            if row.kind in ("Deployment", "DaemonSet") and row.group == "apps":
+                yield owner, (row if own else peer(app, owner, row.id) or row)
+
+
+def _running_workload(app: App, fleet: Fleet, ingress: Resource, named: str) -> ResourceKey | None:
+    """A workload of the controller that an application brings to this cluster, by its name; None if none is known."""
+    entry = _controller_of(ingress, named)
+    keys = (key for kind in ("Deployment", "DaemonSet") for key in fleet.of_kind(app.cluster, "apps", kind))
+    return next((key for key in keys if entry and all(word in key.name for word in entry["workload"])), None)
 
 
 def _controller_of(ingress: Resource, named: str) -> Object | None:
@@ -198,12 +295,6 @@ def _controller_of(ingress: Resource, named: str) -> Object | None:
         if entry["match"] in named.lower() and read:
             return entry  # type: ignore[no-any-return]  # an entry of the knowledge file
     return None
-
-
-def _running_workload(app: App, fleet: Fleet, entry: Object) -> ResourceKey | None:
-    """A workload of the controller that an application brings to this cluster, by its name; None if none is known."""
-    keys = (key for kind in ("Deployment", "DaemonSet") for key in fleet.of_kind(app.cluster, "apps", kind))
-    return next((key for key in keys if all(word in key.name for word in entry["workload"])), None)
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check, wants=wants, options=Patience, rank=Rank.CAUSE)

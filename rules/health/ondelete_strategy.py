@@ -4,7 +4,7 @@ What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete and 
 
 Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before someone deletes it.
 
-How to fix: RollingUpdate, or delete the old pods.
+How to fix: RollingUpdate, or delete the old pods one after the other. Some workloads are meant so (`ondelete.yaml`): a program deletes their pods, or each new pod needs a person.
 
 Example: a log collector with `updateStrategy: {type: OnDelete}` after a new image was synced.
 
@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Resource, Rule
+from argolint import App, Finding, Fix, Fleet, Location, Object, Resource, Rule
 from argolint.edits import live_command, manifest_patch
-from argolint.values import dig, mapping, number_at, sh
+from argolint.values import dig, labels_of, mapping, number_at, sh, text_at
+from argolint.values.knowledge import load
 
 _KINDS = ("StatefulSet", "DaemonSet")
 
@@ -50,36 +51,63 @@ def _old_and_wanted_pods(resource: Resource) -> tuple[int, int]:
     return total - number_at(status, "updatedReplicas"), total
 
 
+def _meant_so(resource: Resource) -> Object:
+    """The entry of a workload that is meant to have this strategy; empty for others."""
+    labels = labels_of(resource.live)
+    entries: list[Object] = load(__package__, "ondelete.yaml")
+    for entry in entries:
+        wanted = mapping(entry, "labels")
+        if all(key in labels and value in ("", labels[key]) for key, value in wanted.items()):
+            return entry
+    return {}
+
+
 def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
-    in_git = dig(resource.desired, "spec", "updateStrategy", "type") == "OnDelete"
-    namespace = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    labels = mapping(resource.live, "spec", "selector", "matchLabels")
-    selector = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
-    patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
-    return Finding(
-        message=f"{old} of {total} pods of {resource.id} run an older revision: under OnDelete they change only when they are deleted.",
-        at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
-        fixes=(
-            *(
-                [
-                    manifest_patch(
-                        resource.id,
-                        "Let the pods roll",
-                        patch,
-                        "the old pods are replaced at once, one after the other",
-                    )
-                ]
-                if in_git
-                else []
-            ),
-            live_command(
-                resource.id,
-                "Or delete the old pods when it suits",
-                f"kubectl {namespace}delete pod -l {sh(selector)}",
-                "all of them are deleted at once",
-            ),
-        ),
+    known = _meant_so(resource)
+    program = text_at(known, "by")
+    how = (
+        f"{program} deletes them, and has not yet"
+        if program
+        else "under OnDelete they change only when they are deleted"
     )
+    return Finding(
+        message=f"{old} of {total} pods of {resource.id} run an older revision: {how}.",
+        at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
+        fixes=tuple(_fixes(app, resource, known)),
+    )
+
+
+def _fixes(app: App, resource: Resource, known: Object) -> Iterator[Fix]:
+    namespace = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    if program := text_at(known, "by"):
+        command = (
+            f"kubectl {namespace}get pods -o wide\nkubectl {namespace}get events --sort-by=.lastTimestamp | tail -20"
+        )
+        yield live_command(
+            resource.id, f"Find why {program} does not go on: its log, and pods that are not ready", command
+        )
+        return
+    in_git = dig(resource.desired, "spec", "updateStrategy", "type") == "OnDelete"
+    if in_git and not known:
+        patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
+        caveat = "the old pods are replaced at once, one after the other"
+        yield manifest_patch(resource.id, "Let the pods roll", patch, caveat)
+    labels = mapping(resource.live, "spec", "selector", "matchLabels")
+    selector = sh(",".join(f"{k}={v}" for k, v in sorted(labels.items())))
+    yield live_command(
+        resource.id,
+        f"{'Or delete' if in_git and not known else 'Delete'} the old pods one after the other when it suits",
+        f"kubectl {namespace}get pods -l {selector} -L controller-revision-hash\nkubectl {namespace}delete pod {_first_old(app, resource)}",
+        f"wait until each new pod is ready{'; ' + text_at(known, 'needs') if known else ''}",
+    )
+
+
+def _first_old(app: App, resource: Resource) -> str:
+    """The first pod of an older revision, the last one of a StatefulSet; a word for it where the tree does not show it."""
+    wanted = text_at(resource.live, "status", "updateRevision")
+    pods = [n for n in app.descendants(resource.uid) if n.id.kind == "Pod"] if wanted else []
+    old = [n.id.name for n in pods if n.labels.get("controller-revision-hash") not in (None, wanted)]
+    return sh(max(old, key=lambda name: (len(name), name))) if old else "POD"
 
 
 RULE = Rule(**Rule.page(__name__), severity="info", check=check, reads=reads)

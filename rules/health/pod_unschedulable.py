@@ -37,13 +37,14 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
+from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of, makers_within
 from argolint.values import age_text, enumerated
-from argolint.values.kubernetes import pod_spec, reads
+from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
 
 from ..shared import unmade
@@ -55,6 +56,7 @@ from ..shared.pod_fixes import fixes
 from ..shared.pods import (
     Trouble,
     has_own_reasons,
+    refused_claim,
     scheduling_cause,
     singular,
     trouble_pointer,
@@ -62,7 +64,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _placing, _rolling, _sharing
+from . import _host_ports, _own_webhook, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -165,8 +167,12 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=_rolling.with_next_step(
-            resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken)
+        fixes=with_end_of_wait(
+            app,
+            resource.id,
+            _rolling.with_next_step(
+                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
+            ),
         ),
         explains=(
             Symptom.health(resource.id),
@@ -186,11 +192,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         )
     if (holds := _host_ports.holder(app, fleet, resource, trouble)) is not None and not (held or taken):
         return _port_taken(finding, resource, *holds)
+    if (served := _host_ports.balanced(app, resource, trouble)) is not None:
+        return _port_balanced(finding, resource, *served)
     if not held and (sibling := _sharing.held_by_sibling(app, fleet, resource, trouble)) is not None:
         return _volume_shared(finding, resource, sibling)
+    said = trouble.whole or trouble.text
+    if trouble.cause == "network" and (webhook := _own_webhook.own_webhook(app, resource, said)) is not None:
+        return _admits_itself(finding, resource, webhook)
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
-    said = trouble.whole or trouble.text
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
 
 
@@ -217,6 +227,37 @@ def _volume_shared(finding: Finding, resource: Resource, found: _sharing.HeldCla
         confidence="proven" if found.named else "likely",
         related=(*finding.related, Related(finding.at.app, found.holder.id, role="cause")),
         fixes=tuple(_sharing.sharing_fixes(resource, found.claim)),
+    )
+
+
+def _admits_itself(finding: Finding, resource: Resource, webhook: _own_webhook.OwnWebhook) -> Finding:
+    """The finding where the pods serve the webhook that has to admit them."""
+    holder = webhook.holder.id
+    facts = {
+        "namespace": resource.namespace,
+        "holder": str(holder),
+        "command": Shell(kubectl_name(holder)),
+        "patch": webhook.edit,
+    }
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} cannot be created: webhook {excerpt(webhook.name, 80)} has to admit them, and they serve it themselves.",
+        confidence="likely",
+        related=(Related(finding.at.app, holder, webhook.pointer, role="cause"), *finding.related),
+        fixes=advice(__package__, "webhook-of-its-own", facts, holder),
+    )
+
+
+def _port_balanced(finding: Finding, resource: Resource, service: Resource, port: int) -> Finding:
+    """The finding where k3s has the port on each node for a Service."""
+    steps = _host_ports.without_port(resource.desired, port)
+    facts = {"object": str(resource.id), "service": str(service.id), "port": port, "patch": steps}
+    return replace(
+        finding,
+        message=f"Pods of {resource.id} fit on no node: k3s has host port {port} of each node for {service.id}.",
+        confidence="likely",
+        related=(Related(finding.at.app, service.id, role="cause"), *finding.related),
+        fixes=advice(__package__, "host-port-balanced", facts, resource.id),
     )
 
 
@@ -248,6 +289,8 @@ def _reason_text(trouble: Trouble, fit: str) -> str:
     """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
     verb = singular(trouble.verb) if fit == "fits" else trouble.verb
+    if claim := refused_claim(trouble):
+        verb = f"get no claim {claim}"
     if trouble.cause == "scheduler":
         return verb
     if nodes is None:

@@ -19,8 +19,9 @@ container may listen on ports that it does not declare. A probe that only waits 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from argolint import (
     App,
@@ -43,15 +44,16 @@ from argolint import (
 from argolint.edits import manifest_text, manifest_yaml
 from argolint.messages import shortened
 from argolint.redaction import excerpt
-from argolint.values import dig, get, integer, mapping, maps, number_at
+from argolint.values import dig, get, integer, mapping, maps, number_at, parse_time
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_overdue
 from ..shared.operations import with_end_of_wait
+from ..shared.pods import container_ends
 from ..shared.triage import worth_reading
 from ._ports import Port, number_or_name, pod_ports, ports_text
-from ._running import is_unwell, pod_warnings, restarts, workloads
+from ._running import is_crash_looping, is_unwell, live_pod_wants, pod_warnings, restarts, workloads
 
 _KINDS = {"readinessProbe": "Readiness", "livenessProbe": "Liveness", "startupProbe": "Startup"}
 
@@ -84,6 +86,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         probes = tuple(_probes(resource.live or resource.any))
         if probes and (is_unwell(resource, nodes) or any(_may_restart_pods(resource, p) for p in probes)):
             yield from (Want("events", node.id, node.uid) for node in nodes)
+            if any(map(is_crash_looping, nodes[:1])) and any(p.kind == "livenessProbe" for p in probes):
+                yield from live_pod_wants(nodes)
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -156,6 +160,21 @@ def _seconds_to_kill(spec: Object) -> int:
     return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
 
 
+_MOST_PATIENT, _STOPPING = 60, 30
+"""Seconds after which a start is no longer taken for slow, and those that the kubelet gives a container to stop by default."""
+
+
+def _is_killed_at_once(app: App, node: Node, probe: _Probe) -> bool:
+    """Whether the container ran as long, the last time, as the kubelet takes to kill one that never listens: an earlier end is its own, a later one no slow start."""
+    found, patience = app.evidence.get(Want("live", node.id)), _seconds_to_kill(probe.spec)
+    for name, end in container_ends(found) if isinstance(found, Mapping) and patience <= _MOST_PATIENT else ():
+        began, ended = parse_time(end.get("startedAt")), parse_time(end.get("finishedAt"))
+        if name == probe.container and began is not None and ended is not None:
+            soonest = patience - (number_at(probe.spec, "timeoutSeconds") or 1) - 1
+            return timedelta(seconds=soonest) <= ended - began <= timedelta(seconds=2 * patience + _STOPPING)
+    return False
+
+
 _SAID = regex(
     r"^(Readiness|Liveness|Startup) probe (?:failed|errored(?: and resulted in \w{1,20} state)?): (.*)", re.DOTALL
 )
@@ -163,6 +182,7 @@ _SILENT = regex(
     r"connection refused|failed to connect|deadline exceeded|i/o timeout|no route to host|Client\.Timeout",
     re.IGNORECASE,
 )
+_REFUSED = regex(r"connection refused")
 _PROTOCOL = regex(
     r"malformed HTTP|transport connection broken|server gave HTTP response to HTTPS|HTTP request to an HTTPS server"
     r"|first record does not look like a TLS|error reading server preface|does not implement the grpc health|code = Unimplemented|tls: ",
@@ -208,7 +228,10 @@ def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> st
     started = mapping(_container(obj, probe), "startupProbe")
     hasty = (
         probe.kind in ("livenessProbe", "startupProbe")
-        and _is_hasty(probe.spec)
+        and (
+            _is_hasty(probe.spec)
+            or (killed and _REFUSED.search(text) is not None and _is_killed_at_once(app, node, probe))
+        )
         and (probe.kind == "startupProbe" or not started)
     )
     return "timing" if hasty and (killed or restarts(node) > 1) and _is_only_port_checked(obj, probe) else ""
@@ -239,13 +262,14 @@ def _finding(
     probe_message = _SAID.match(event.message)
     program = _NO_PROGRAM.search(probe_message[2]) if probe_message else None
     what = (program["what"] or program["shell"]) if program else ""
+    listens = f"it listens on {probed}" if _REFUSED.search(event.message) else f"port {probed} answers"
     why = {
         "command": f"runs {excerpt(what, 63)}, which its container does not have",
         "port": f"asks port {probed}, which no container declares ({have})",
         "name": f"asks port {excerpt(probed, 63)}, a name that its container does not declare ({have})",
         "protocol": f"speaks {_PROTOCOL_NAMES.get(probe.how, '')} to port {probed}, which answers in another protocol",
         "path": f"asks a path of port {probed} that does not exist",
-        "timing": f"gives up after {_seconds_to_kill(probe.spec)} s, before it listens on {probed}",
+        "timing": f"gives up after {_seconds_to_kill(probe.spec)} s, before {listens}",
     }[cause]
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
     pods = _UNDECIDED.get(probe.kind, pods) if cause == "name" else pods

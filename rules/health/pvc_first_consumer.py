@@ -16,6 +16,7 @@ Sources: gitops-engine/pkg/health/health_pvc.go; argoproj/argo-cd#12840, #29201.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import (
     Afterwards,
@@ -148,26 +149,31 @@ def _unused_claim_finding(app: App, fleet: Fleet, claim: Resource, consumers: li
         severity="warning",
         evidence=(f"pending for {waiting_time(app, claim)}", *waiting_evidence(app, claim)),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
-        fixes=(
-            _unused_claim_fix(claim, consumers),
-            *uncounted(fleet, claim, "no pod uses it"),
-        ),
+        fixes=tuple(_unused_claim_fixes(fleet, claim, consumers)),
         explains=(Symptom.health(claim.id),),
     )
 
 
-def _unused_claim_fix(claim: Resource, consumers: list[Resource]) -> Fix:
-    """A claim that leaves Git without what names it is missing at its next pod."""
+def _unused_claim_fixes(fleet: Fleet, claim: Resource, consumers: list[Resource]) -> Iterator[Fix]:
+    """A claim that leaves Git without what names it is missing at its next pod: where Git stops that on purpose, the claim only does not count."""
+    ignored = tuple(uncounted(fleet, claim, "no pod uses it"))
     if not consumers:
         title, text = (
             "Remove the claim from Git, or start a pod that uses it",
             f"delete {claim.id}, or add what uses it",
         )
-        return manifest_text(claim.id, title, text)
+        yield manifest_text(claim.id, title, text)
+        yield from ignored
+        return
     first = consumers[0]
-    text = f"let {first.id} run a pod: its replicas, or spec.suspend of a CronJob; otherwise remove it from Git together with {claim.id}"
-    title = f"Let {first.kind} {first.name} run a pod, or remove it from Git with the claim"
-    return manifest_text(first.id, title, text)
+    field = {"CronJob": "spec.suspend, or a run by hand", "Job": "spec.suspend"}.get(first.kind, "its replicas")
+    text = f"let {first.id} run a pod ({field}), or remove it from Git together with {claim.id}"
+    if ignored:
+        yield replace(ignored[0], title="Keep it out of the application's health as long as no pod uses it")
+    title = (
+        f"{'Or let' if ignored else 'Let'} {first.kind} {first.name} run a pod, or remove it from Git with the claim"
+    )
+    yield manifest_text(first.id, title, text)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:

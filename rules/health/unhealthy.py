@@ -67,6 +67,7 @@ from ..shared.pods import (
     wanted_events,
 )
 from . import _governing, _init_waits, _rolling
+from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
@@ -84,6 +85,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield from wanted_events(app, resource, nodes)
         yield from (Want("live", node.id) for node in islice(filter(has_crashing_container, nodes), 1))
         yield from related_wants(_complaint(app, fleet, resource, _own_messages(resource)))
+        yield from composition_wants(app, fleet, resource)
     if _is_unhealthy_alone(app, options):
         yield Want("app-events")
 
@@ -97,7 +99,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         else:
             yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if condition := failed_condition(app, resource, options):
+        if (condition := failed_condition(app, resource, options)) and not _idle_target(app, resource):
             yield _unseen_failure_finding(app, fleet, resource, condition)
     for resource in app.of_kind("CronJob", "batch"):
         if resource.health.status in ("", "Healthy") and (run := _failed_run(app, resource)) is not None:
@@ -212,12 +214,14 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
 
 
 def _has_just_begun(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure."""
+    """Whether its controller has begun within the last minutes and knows no state yet, which some health checks take for a failure, and others call Unknown."""
     made = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
     conditions = maps(resource.live, "status", "conditions")
     young = made is not None and timedelta() <= app.observed_at - made <= options.span
+    if not young or "." not in resource.group:
+        return False
     faults = [c for c in conditions if reports_fault(c, ("False", "Unknown"))]
-    return young and "." in resource.group and bool(faults) and all(c.get("status") == "Unknown" for c in faults)
+    return resource.health.status == "Unknown" or (bool(faults) and all(c.get("status") == "Unknown" for c in faults))
 
 
 _PASSING = {
@@ -339,6 +343,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
+        follows=tuple(Follows.finding(rule, resource.id, mended=True) for rule in _RULES_OF.get(resource.kind, ())),
     )
     behind = next((t for t in pod_troubles if _rolling.stays_behind(resource, t)), None)
     if behind is not None:
@@ -351,6 +356,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         return begun
     found = found if found.relation else _governing.unnamed(app, fleet, resource, found)
     return _by_child(app, fleet, resource, found)
+
+
+_RULES_OF = {"ApplicationSet": ("appset-duplicate-application", "applicationset-error")}
+"""Rules that explain objects of a kind which another application may have."""
 
 
 def _ending(resource: Resource, reason: str, ends: re.Match[str]) -> str:
@@ -425,7 +434,7 @@ def _failed_job(resource: Resource, ailing: tuple[Node, ...]) -> ResourceId | No
 
 
 def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
-    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use."""
+    """Facts of advice on a custom resource from other objects: one that its controller has made; whether a user's ACLs lack authorization in its Kafka; the only Kafka of its namespace, if it names none, and whether the one that it names is ill; the Grafanas that it may use; a target without replicas; the composite resource of a claim."""
     below = app.descendants(resource.uid) if resource.uid and "." in resource.group else ()
     made = next((str(n.id) for n in below if any(owner.uid == resource.uid for owner in n.owners)), "")
     acl = resource.kind == "KafkaUser" and dig(resource.any, "spec", "authorization") is not None
@@ -446,8 +455,18 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         "kafka": alone,
         "ill": "yes" if waits else "",
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
+        **composite_facts(app, fleet, resource),
         "scaled": _version_of_target(app, resource),
+        "idle": _idle_target(app, resource),
     }
+
+
+def _idle_target(app: App, resource: Resource) -> str:
+    """The workload that a VerticalPodAutoscaler measures, if its manifest gives it no pods."""
+    ref = mapping(resource.any, "spec", "targetRef")
+    group = text_at(ref, "apiVersion").rpartition("/")[0]
+    found = app.find(group, text_at(ref, "kind"), resource.namespace, text_at(ref, "name")) if ref else None
+    return str(found.id) if found is not None and dig(found.live, "spec", "replicas") == 0 else ""
 
 
 def _version_of_target(app: App, resource: Resource) -> str:

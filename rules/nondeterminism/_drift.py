@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from argolint import MISSING, App, Change, Fleet, Resource, Symptom
 from argolint.application.applied import applied_value
+from argolint.comparison import reordered
 from argolint.model import Confidence
 from argolint.values import items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import images
@@ -61,7 +62,7 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
                 continue  # another writer: a live edit, a controller, a rotation
             is_own_write = not upgraded and is_written_at_revision(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
-                _random_kind(app, change, is_own_write=is_own_write) if resource.kind != "Secret" else None
+                _random_kind(app, resource, change, is_own_write=is_own_write) if resource.kind != "Secret" else None
             )
             if kind is None:
                 others.append(change)
@@ -85,9 +86,14 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
     yield from (_plugin_sign(app, sign) for sign in (*moved, *_derived_signs(app, elsewhere, moved, known)))
 
 
-def _random_kind(app: App, change: Change, *, is_own_write: bool) -> Kind | None:
-    """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values."""
+def _random_kind(app: App, resource: Resource, change: Change, *, is_own_write: bool) -> Kind | None:
+    """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values.
+
+    A list is one if Argo CD applied its items in another order than this revision has now.
+    """
     sides = change.desired, change.live
+    if is_own_write and reordered(change.desired, applied_value(resource, change)) and _can_be_random(app, resource):
+        return "order"
     is_random = is_own_write and all(isinstance(side, str) for side in sides) and are_both_random(*sides)
     if not (is_random or is_later_than_commits(app, change)):
         return None
@@ -96,6 +102,9 @@ def _random_kind(app: App, change: Change, *, is_own_write: bool) -> Kind | None
 
 def _one_revision_sign(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
     revision = ", ".join(r[:12] for r in app.revisions if r)
+    if kind == "order":
+        why = f"Argo CD applied the same items at revision {revision} in another order than it renders at that revision now"
+        return _change_sign(resource, change, kind, "proven", why)
     if kind == "config" and not are_both_random(str(change.desired), str(change.live)):
         why = (
             f"revision {revision} was synced and now renders another value, which is neither random nor a time: "

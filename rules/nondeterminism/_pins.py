@@ -14,7 +14,7 @@ from typing import Any
 from argolint import App, Edit, Fix
 from argolint.model import Effect
 from argolint.values import dig, enumerated, parse_time, parse_version, sh
-from argolint.values.kubernetes import data_keys
+from argolint.values.kubernetes import data_keys, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared import charts
@@ -23,7 +23,7 @@ from ..shared.charts import Item, Pin, Release
 from ..shared.pods import has_crashing_container, unwell_below
 from ..shared.references import read_keys, reads_whole
 from ._ignoring import ignore_fix
-from ._items import hashed_items
+from ._items import hashed_items, item_at
 from ._sign import WORKLOADS, Sign, checksum_values, referenced_names
 from ._syncs import SLACK, last_written_at
 
@@ -103,7 +103,7 @@ def _known_item_fixes(app: App, release: Release, found: Sequence[Item], signs: 
     yield from made if copied else reversed(made)
     for item in found:
         if all(item is not known for known, _ in (*existing, *fixed)) and not _is_covered(item, existing):
-            yield _newer_chart_fix(release, item, found)
+            yield _newer_chart_fix(app, release, item, found, signs)
 
 
 def _first_pin(item: Item, release: Release, *, existing: bool) -> Pin | None:
@@ -171,6 +171,7 @@ def _existing_secret_fix(
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
     namespace = _secret_namespace(release, signs)
     lines = [line for new in secrets.values() for line in _origin_comments(namespace, new)]
+    lines += _authority_comments(app, release, chosen)
     block = release.values_block({k: _filled_value(release, v) for k, v in values.items()})
     replaced = sorted({new.instead_of for new in secrets.values()})
     pods = _pods(app, signs, other_name=True)
@@ -228,7 +229,8 @@ def _value_command(release: Release, item: Item, key: str) -> str | None:
     """The command for one key's value, from the item that generates it; an existing Secret may have the keys of several items."""
     if _CERTIFICATE.search(key) or _COMPOSED.search(key):
         return None
-    return random_value_command(next((other for other in (item, *release.random()) if key in _item_keys(other)), item))
+    maker = next((other for other in (item, *release.random()) if key in _item_keys(other)), item)
+    return None if "printf" in maker.functions else random_value_command(maker)
 
 
 def _other_value_command(release: Release, key: str) -> str | None:
@@ -259,6 +261,8 @@ def _free_name(app: App, name: str) -> str:
 
 
 _CERTIFICATE = regex(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
+_TRUSTED = "/webhooks/0/clientConfig/caBundle"
+_AUTHORITY = regex(r"^<.*\bCA\b.*>$")
 _COMPOSED = regex(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
@@ -309,6 +313,16 @@ def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
     if new.exists and all(new.keys.values()):
         yield "# A new value instead (not for a database that holds data: it keeps its old password):"
         yield f"#   kubectl -n {sh(namespace)} create secret generic {sh(new.name)} {_literal_options(new)}"
+
+
+def _authority_comments(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]]) -> Iterator[str]:
+    """The command for the authority that the chart wants beside the copied certificate: a webhook configuration of the chart holds it."""
+    for item, pin in chosen:
+        hint = next((str(value) for value in pin.values.values() if _AUTHORITY.search(str(value))), "")
+        trusting = (r for r in app.resources if r.live is not None and item_at(r, _TRUSTED, [release])[1] is item)
+        if hint and (found := next(trusting, None)):
+            read = f"kubectl get {kubectl_name(found.id)} -o jsonpath='{{.webhooks[0].clientConfig.caBundle}}'"
+            yield f"# {hint} of the one in use: {read}{'' if 'base64' in hint else ' | base64 -d'}"
 
 
 def _keys_text(keys: Iterable[str]) -> str:
@@ -409,16 +423,22 @@ def _value_comments(
         hints = [str(v) for v in pin.values.values() if "<" in str(v)]
         command = random_value_command(item)
         if hints and (item.salted or command):
+            namespace = sh(_secret_namespace(release, signs))
             for secret in item.secrets:
                 name = _rendered_name(app, release, secret.name, signs)
                 for key in secret.keys:
-                    path = sh("{.data." + key.replace(".", "\\.") + "}")
-                    yield f"# In use: kubectl -n {sh(_secret_namespace(release, signs))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
+                    yield f"# In use: kubectl -n {namespace} get secret {sh(name)} -o jsonpath={_data_path(key)} | base64 -d"
+            for sign in (s for s in signs if s.item is item and s.resource.kind == "ConfigMap"):
+                yield f"# In use: kubectl -n {sh(sign.resource.namespace)} get configmap {sh(sign.resource.name)} -o jsonpath={_data_path(sign.key)}"
             salted = "# A salted hash differs at each render although the password is fixed: give the ready hash."
             yield salted if item.salted else f"# New ({item.what}): {command}"
 
 
-def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+def _data_path(key: str) -> str:
+    return sh("{.data." + key.replace(".", "\\.") + "}")
+
+
+def _newer_chart_fix(app: App, release: Release, item: Item, found: Sequence[Item], signs: Sequence[Sign]) -> Fix:
     """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions; else by one without the item."""
     fitting = [
         *item.pins,
@@ -428,13 +448,18 @@ def _newer_chart_fix(release: Release, item: Item, found: Sequence[Item]) -> Fix
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted_text([release.values_key(k) for k in pin.values])
+        it, them, was = ("it is", "it", "was") if len(pin.values) == 1 else ("they are", "them", "were")
+        lines = (
+            f"# {pin.first_version} is the oldest version of chart {release.chart} in which {keys} {was} seen;",
+            f"# one before it may know {them} too: search its templates",
+            *_value_comments(app, release, [(item, pin)], signs),
+        )
         block = release.values_block({key: _filled_value(release, value) for key, value in pin.values.items()})
-        evidence = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Set {keys}; if it is unknown, {_upgrade_text(release, pin.first_version)}",
+            title=f"Set {keys}; if {it} unknown, {_upgrade_text(release, pin.first_version)}",
             target="helm-values",
             where=release.values_at,
-            edit=Edit("yaml", f"# {evidence};\n# older ones were not looked at: see `helm show values`\n{block}"),
+            edit=Edit("yaml", "\n".join([*lines, block])),
             caveat="Pods that read it may restart once.",
             effects=("restarts",),
         )
@@ -474,11 +499,17 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
     chart = f"chart {release.label}" if release and release.chart.strip("./") not in _FOLDERS else "the chart"
     parent = release.prefix.rstrip(".") if release else ""
     below = f", below {parent!r} of the values here" if release and parent and not release.assumed else ""
-    caveat = f"a chart that bundles it has its values below {parent!r}" if release and release.assumed else ""
+    caveat = (
+        f"a chart that bundles it has its values below {parent!r}"
+        if release and release.assumed and head.kind != "order"
+        else ""
+    )
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in signs if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
-    written = head.kind == "name" or (head.kind == "checksum" and "secret" not in head.key)  # a Secret has a value
+    written = head.kind in ("name", "order") or (
+        head.kind == "checksum" and "secret" not in head.key
+    )  # a Secret has a value
     if written and where.endswith("/values.yaml"):
         where = f"{where.removesuffix('values.yaml')}templates"
     if head.kind == "stamp":
@@ -517,6 +548,12 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             "hook with the delete policy BeforeHookCreation and one name."
         )
         title = f"Remove the random or dated part from the name of {head.resource.kind} {head.resource.name}"
+    elif head.kind == "order":
+        text = (
+            f"Look in the templates of {chart} for `keys`, `values` or `shuffle` behind {head.resource.kind} {head.resource.name} {head.pointer}, and "
+            "sort what they give: {{ range keys .Values.config | sortAlpha }}. A range over the map itself is sorted."
+        )
+        title = f"Sort what {head.resource.kind} {head.resource.name} {head.pointer} is made of"
     else:
         text = (
             f"Look in the templates of {chart} for randAlphaNum, uuidv4, now, genCA or genSignedCert behind {head.resource.kind} "

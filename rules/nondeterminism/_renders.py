@@ -8,7 +8,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from argolint import MISSING, App, Object, Resource, ResourceId, Symptom, Want
-from argolint.comparison import differences
+from argolint.comparison import differences, reordered
 from argolint.model import Confidence
 from argolint.values import annotations_of, below, join_pointer
 from argolint.values.kubernetes import HOOK, api_of
@@ -33,7 +33,8 @@ def two_render_signs(app: App) -> Iterator[Sign]:
         return  # these are not random: a commit came between the renders, whose revision the server does not show
     for id_, pointer, one, other in found:
         whole = holder(id_, pointer) if one is MISSING or other is MISSING else None
-        yield _render_sign(app, id_, *(whole or (pointer, classify(id_, pointer, one, other) or "value")))
+        kind = classify(id_, pointer, one, other) or ("order" if reordered(one, other) else "value")
+        yield _render_sign(app, id_, *(whole or (pointer, kind)))
     for id_ in sorted(first.keys() - second.keys()):
         twin = next((o for o in sorted(second.keys() - first.keys()) if _differ_only_in_name(id_, o)), None)
         if twin is not None:

@@ -177,7 +177,7 @@ def _message(app: App, root: Root) -> str:
     head = root.head
     many = head.kind in ("secret", "ca-bundle") and len({s.resource for s in root.own}) > 1
     changes = f"{_CHANGES[root.confidence, many and head.kind == 'secret']} at each render"
-    rolled = any(s.kind in ("checksum", "stamp") and "/template/" in s.pointer for s in root.all)
+    rolled = any(s.kind in ("checksum", "stamp", "order") and "/template/" in s.pointer for s in root.all)
     then = "the pods restart for nothing" if rolled else "it is soon OutOfSync again" if root.is_shown else ""
     match head.kind:
         case "secret":
@@ -192,7 +192,8 @@ def _message(app: App, root: Root) -> str:
             left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
             end = "leaves the old object to prune" if left else "wants another object than the synced one"
             return f"The name of {head.resource} {changes}, which {end}."
-    what = "A key's name in " if head.kind == "config" and len(split_pointer(head.pointer)) == 1 else ""
+    key_name = head.kind == "config" and len(split_pointer(head.pointer)) == 1
+    what = "A key's name in " if key_name else "The order of " if head.kind == "order" else ""
     return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 

@@ -12,7 +12,7 @@ from argolint.redaction import stand_in
 from argolint.values import index_of, split_pointer
 from argolint.values.patterns import regex
 
-Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value"]
+Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value", "order"]
 
 # Tested on 232 rendered pod-annotation keys of 641 charts: all 184 checksum keys match, no other key does.
 _CHECKSUM_KEY = regex(

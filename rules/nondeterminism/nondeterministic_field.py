@@ -1,7 +1,7 @@
 """A rendered field or name differs at each render
 
 What it finds: a ConfigMap value, an object's name, a schedule, an environment value, a CA bundle or any other text that differs each time the
-same revision is rendered. A CA bundle that is signed with a random Secret of the same application is reported with that Secret
+same revision is rendered; and a list whose items come in another order each time, since a template walks `keys` of a map. A CA bundle that is signed with a random Secret of the same application is reported with that Secret
 (nondeterministic-secret).
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ. *likely*: the chart is known
@@ -34,7 +34,7 @@ from . import _roots as roots
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each field or name; the CA bundles of one chart are one."""
-    yield from roots.findings(app, fleet, frozenset({"ca-bundle", "config", "name", "value"}))
+    yield from roots.findings(app, fleet, frozenset({"ca-bundle", "config", "name", "value", "order"}))
 
 
 RULE = Rule(

@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
+from argolint import App, AppRef, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule, Symptom
 from argolint.application.application_sets import owned_applications
 from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
@@ -187,6 +187,7 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         evidence=(duplicate.evidence,),
         related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
         fixes=_fixes(duplicate, fleet, raw, owner),
+        explains=tuple(Symptom.health(id_) for id_ in ids),
     )
 
 

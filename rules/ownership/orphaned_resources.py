@@ -56,7 +56,7 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
     known = Fix(
         "List them as known orphans",
         "argocd-settings",
-        f"AppProject {app.ref.project}",
+        f"AppProject {app.project}",
         Edit("yaml", dump([{"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}])),
         caveat="add to the entries that the project has",
         safe=True,

@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
+from argolint.application.applied import settled
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
-from argolint.values import dig, enumerated, sh
+from argolint.values import dig, enumerated, parse_time, sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
@@ -39,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
     extra = [r for r in app.resources if _is_extraneous(r) and not has_copied_tracking(app, r, fleet)]
-    foreign = [r for r in extra if is_applied_elsewhere(app, r)]
+    foreign = [r for r in extra if is_applied_elsewhere(app, r) or _is_of_unserved_namespace(fleet, r)]
     if foreign:  # a prune of its own objects would delete theirs too
         yield _other_argocd_finding(app, fleet, foreign)
         return
@@ -62,12 +63,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
+def _is_of_unserved_namespace(fleet: Fleet, resource: Resource) -> bool:
+    """Whether it is an Application or a set in a namespace where this Argo CD looks for none: another one has it, and made it."""
+    kind = (resource.group, resource.kind) in (("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet"))
+    return kind and resource.live is not None and fleet.serves(resource.namespace) is False
+
+
 def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
     """The finding for objects that another Argo CD applies for an Application of the same name: a prune would delete its deployment."""
     names = sorted(r.id for r in foreign)
     listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
     ended = app.operation.finished_at if app.operation is not None else None
-    assert ended is not None, "applied_elsewhere"
+    spaces = sorted({r.namespace for r in foreign if _is_of_unserved_namespace(fleet, r)})
     return Finding(
         message=f"{listed} {'belongs' if one else 'belong'} to another Argo CD's Application {app.name}; pruning here deletes"
         f" {'it' if one else 'them'}.",
@@ -77,7 +84,14 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
         confidence="likely",
         evidence=(
             f"its Application is called {app.name} too, so its objects look extraneous here",
-            f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that",
+            *([f"this Argo CD looks for no Application in namespace {enumerated(spaces)}"] if spaces else []),
+            *(
+                [
+                    f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that"
+                ]
+                if ended and not spaces
+                else []
+            ),
         ),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names[1:]),
         fixes=(
@@ -99,6 +113,8 @@ def _other_argocd_finding(app: App, fleet: Fleet, foreign: list[Resource]) -> Fi
 
 _AUTOMATIC_OFF = "auto-sync does not prune"
 _MANUAL = "no one synced with prune"
+_LEFT = "left by a prune"
+_BACK = "made after a prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
 _SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
@@ -110,14 +126,25 @@ def _is_extraneous(resource: Resource) -> bool:
 
 def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     """The reason why no sync prunes the object; empty if automated sync will."""
-    if ignored_extraneous(app, resource):
+    if ignored_extraneous(app, resource) or dig(resource.live, "metadata", "deletionTimestamp"):
         return ""
     option = prune_option(app, resource.live, fleet)
     if option:
         return _FORBIDDEN if option == "false" else _UNCONFIRMED
     if app.automated and not app.prune:
         return _AUTOMATIC_OFF
-    return "" if app.automated else _MANUAL
+    return "" if app.automated else _pruned_in_vain(app, resource) or _MANUAL
+
+
+def _pruned_in_vain(app: App, resource: Resource) -> str:
+    """What the last sync with prune, of this very revision, did not change; empty if there was none."""
+    operation = app.operation
+    if operation is None or not settled(app, resource) or operation.revisions != app.revisions:
+        return ""
+    if not dig(operation.raw, "operation", "sync", "prune"):
+        return ""
+    made, ended = parse_time(dig(resource.live, "metadata", "creationTimestamp")), operation.finished_at
+    return (_BACK if made >= ended else _LEFT) if made and ended else ""
 
 
 def _deploys_the_same(app: App, fleet: Fleet, old: ResourceId) -> str:
@@ -176,6 +203,10 @@ def _fixes(app: App, fleet: Fleet, kept: Mapping[ResourceId, str], data: list[Re
             caveat="what is meant to stay goes back into Git",
             safe=True,
         )
+    if in_vain := [id_ for id_ in names if kept[id_] in (_LEFT, _BACK)]:
+        yield from _without_sync(app, kept, in_vain)
+        if len(in_vain) == len(names):
+            return
     caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
@@ -195,6 +226,19 @@ def _fixes(app: App, fleet: Fleet, kept: Mapping[ResourceId, str], data: list[Re
             set_field(app.raw, "/spec/syncPolicy/automated/prune", True),
             "every object that leaves Git is then deleted at once",
         )
+
+
+def _without_sync(app: App, kept: Mapping[ResourceId, str], in_vain: list[ResourceId]) -> Iterator[Fix]:
+    """What to do with objects that a sync with prune does not take away."""
+    for id_ in in_vain:
+        if kept[id_] == _BACK:
+            command = (
+                f"kubectl get {kubectl_name(id_)} -o yaml --show-managed-fields | grep -E 'manager:|operation:|time:'"
+            )
+            yield live_command(str(id_), "See who makes it again, and stop that", command)
+        else:
+            command = f"kubectl delete {kubectl_name(id_)}"
+            yield live_command(str(id_), "Delete it by hand", command, "look for data first")
 
 
 RULE = Rule(**Rule.page(__name__), severity="warning", check=check)

@@ -17,6 +17,7 @@ from argolint.values.patterns import regex
 from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
+from ._refresh_cost import is_seldom_read
 
 _FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
 _EXPIRED = regex(r"(?i)expired|invalid_grant|token is not yet valid")
@@ -60,6 +61,7 @@ def facts(
         "plural": es.PLURAL.get(ref.kind, "secretstores"),
         "in_ns": () if ref.kind == "ClusterSecretStore" else ("-n", namespace),
         "in_log": f'"{name}"',
+        "seldom": is_seldom_read(app, ref),
         "sync": Shell(sync),
         "then": Shell(sync.removeprefix("# then ")),
         "again": Shell(_retry_steps(ref, namespace, sync)),

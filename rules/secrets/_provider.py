@@ -96,7 +96,7 @@ def facts(store: stores.Store | None, version: OperatorVersion, text: str = "") 
         "property_is": entry["property"],
         "reach": entry["reach"],
     }
-    return {name: _known_text(text, version) for name, text in found.items()}
+    return {"retries": bool(entry.get("retries")), **{name: _known_text(text, version) for name, text in found.items()}}
 
 
 def provider_texts(name: str) -> dict[str, str]:

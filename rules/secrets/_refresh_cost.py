@@ -45,6 +45,12 @@ def calls_per_month(calls: int, every: timedelta) -> int:
     return round(calls * (MONTH / every))
 
 
+def is_seldom_read(app: App, store: es.StoreRef) -> bool:
+    """Whether each ExternalSecret of the application that reads the store repeatedly waits an hour or longer."""
+    readers = app.derive(_readers_by_store).get((store.kind, store.name), ())
+    return bool(readers) and all(es.refresh_interval(r.any) >= es.ONE_HOUR for r in readers)
+
+
 def price_text(calls: int, cost: Object) -> str:
     """` ($1.23)` by the list price, or empty if the provider does not charge by call."""
     return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""

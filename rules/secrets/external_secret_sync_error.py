@@ -35,7 +35,7 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 
 from collections.abc import Iterator
 
-from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import Afterwards, App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import manifest_text
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
@@ -209,7 +209,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             *_hinted_drift(app, store, hints_found),
             *(Symptom.health(u.id) for u in users),
         ),
-        follows=(*(ill.follows if ill is not None else ()), *follows(app, resource, resource.live, found)),
+        follows=(
+            *(ill.follows if ill is not None else ()),
+            *((Follows.finding("eso-known-bug", resource.id, mended=True),) if version.known else ()),
+            *follows(app, resource, resource.live, found),
+        ),
     )
 
 

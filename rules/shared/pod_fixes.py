@@ -252,7 +252,10 @@ def _topic(trouble: Trouble) -> tuple[str, Mapping[str, str]]:
         return (
             (match.entry.advice, {k: excerpt(v, 253) for k, v in match.facts.items()}) if match else (trouble.cause, {})
         )
-    if trouble.cause in ("selector", "resources", "taint", "quota"):
+    if trouble.cause == "quota":
+        said = catalogue().match(trouble.whole or trouble.text, "pod")
+        return said.entry.advice if said is not None and said.entry.cause == "quota" else "quota", {}
+    if trouble.cause in ("selector", "resources", "taint"):
         parts = (
             catalogue().match(part, "scheduling")
             for part in message_parts(trouble.text.rpartition("nodes are available:")[2])

@@ -529,6 +529,8 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
             return f"{at}/{field}" if get(spec, f"/{field}", None) else ""
         case "volume":
             return next((p for p in (f"{at}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
+        case "quota" if at := _size_refused(obj, trouble):
+            return at
         case "quota":
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
@@ -540,6 +542,25 @@ def trouble_pointer(obj: Object | None, trouble: Trouble) -> str:
         case "image":
             images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
             return next((p for p, image in images if image in trouble.text), images[0][0] if len(images) == 1 else "")
+    return ""
+
+
+_NO_CLAIM = regex(r'persistentvolumeclaims "([^"]{1,253})" is forbidden')
+
+
+def refused_claim(trouble: Trouble) -> str:
+    """The claim of a StatefulSet's pod that the API server refuses; empty if it refuses the pod itself."""
+    found = _NO_CLAIM.search(trouble.whole or trouble.text)
+    return found[1] if found else ""
+
+
+def _size_refused(obj: Object | None, trouble: Trouble) -> str:
+    """The size that the template of the refused claim asks for; empty where a quota refuses it by its number."""
+    claim = refused_claim(trouble) if "requests.storage=" in (trouble.whole or trouble.text) else ""
+    for number, template in enumerate(maps(obj, "spec", "volumeClaimTemplates")):
+        at = f"/spec/volumeClaimTemplates/{number}/spec/resources/requests/storage"
+        if claim and claim.startswith(f"{text_at(template, 'metadata', 'name')}-") and get(obj, at, None) is not None:
+            return at
     return ""
 
 

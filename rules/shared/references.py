@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from argolint import App, AppRef, Fleet, Json, Object, ResourceId
 from argolint.relations.references import namespaced, references
-from argolint.values import dig, get, items, mapping, text_at
+from argolint.values import dig, get, items, leaves, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec, reads
 from argolint.values.patterns import regex
 
@@ -74,6 +74,27 @@ def read_keys(manifest: Object | None) -> Iterator[ReadKey]:
                 yield from _volume_keys(
                     f"{at}/projected/sources/{number}/{field}", kind, mapping(source, field), "name"
                 )
+
+
+class NamedKey(NamedTuple):
+    """A key that a custom resource names next to a Secret or ConfigMap; its namespace is empty for that of the resource."""
+
+    read: ReadKey
+    namespace: str
+
+
+def named_keys(manifest: Object | None) -> Iterator[NamedKey]:
+    """Each `{name, key}` in a custom resource, such as the credentials of a store: by the name of its field of a ConfigMap, else of a Secret."""
+    for pointer, name in leaves(manifest):
+        place, _, field = pointer.rpartition("/")
+        holder = get(manifest, place, None) if field == "name" and place else None
+        if isinstance(holder, dict) and isinstance(holder.get("key"), str) and holder.keys() <= _NAMES_A_KEY:
+            is_config = holder.get("type") == "ConfigMap" or "configmap" in place.rpartition("/")[2].lower()
+            kind = "ConfigMap" if is_config else "Secret"
+            yield NamedKey(ReadKey(f"{place}/key", kind, str(name), holder["key"]), text_at(holder, "namespace"))
+
+
+_NAMES_A_KEY = {"name", "key", "namespace", "type"}
 
 
 class MountedKey(NamedTuple):

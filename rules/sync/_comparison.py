@@ -334,7 +334,7 @@ def _application_facts(app: App, bad: tuple[str, ...]) -> Mapping[str, Json]:
         "place": application_place(app),
         "app": str(app.ref),
         "name": app.name,
-        "project": app.ref.project,
+        "project": app.project,
         "namespace": app.destination_namespace or "default",
         "with_ssd": compare_options_with(app, "ServerSideDiff=true"),
         "without_ssd": compare_options_with(app, "ServerSideDiff=false"),

@@ -60,13 +60,13 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
 
 def _permission(app: App, ids: Sequence[ResourceId], project: Object | None) -> Shell:
     """The commands that let the project permit the kinds, by the list that refuses each; a project that is not known is shown first."""
-    show = [f"argocd proj get {sh(app.ref.project)} -o yaml"] if ids and project is None else []
+    show = [f"argocd proj get {sh(app.project)} -o yaml"] if ids and project is None else []
     return Shell("\n".join((*show, *(line for id_ in ids for line in _permission_lines(app, id_, project)))))
 
 
 def _permission_lines(app: App, id_: ResourceId, project: Object | None) -> Iterator[str]:
     scope = "namespace" if _is_namespaced(id_) else "cluster"
-    own = f"argocd proj allow-{scope}-resource {sh(app.ref.project)} '{id_.group}' {id_.kind}"
+    own = f"argocd proj allow-{scope}-resource {sh(app.project)} '{id_.group}' {id_.kind}"
     if project is None:
         yield from (f"# {own} --list {of}   # where {scope}Resource{sort} refuses it" for of, sort in _LISTS)
         return
@@ -237,7 +237,7 @@ def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[s
     return {
         **_managed_facts(app, failed),
         "app": str(app.ref),
-        "project": app.ref.project,
+        "project": app.project,
         "cluster": app.cluster,
         "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
         "destination_namespace": app.destination_namespace or "*",
@@ -288,7 +288,7 @@ def _namespace_facts(app: App, failed: Failed) -> Mapping[str, Json]:
     texts = (failed.message, *(f.message for f in failures(app)))
     refused = (m[1] for text in texts if (m := _NOT_PERMITTED.search(text)))
     names = list(dict.fromkeys(refused)) or [app.destination_namespace]
-    project, cluster = sh(app.ref.project), sh(app.cluster)
+    project, cluster = sh(app.project), sh(app.cluster)
     absent = _NO_NAMESPACE.search(failed.message)
     places = {r.namespace for r in app.resources if r.namespace and r.desired_known}
     return {

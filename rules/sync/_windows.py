@@ -23,7 +23,7 @@ def project_windows(app: App, fleet: Fleet) -> Iterator[Object]:
     """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
     to = mapping(app.spec, "destination")
     cluster = text_at(to, "name") or text_at(fleet.clusters.get(app.cluster), "name")
-    for window in maps(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
+    for window in maps(fleet.projects.get(app.project), "spec", "syncWindows"):
         places = (
             ("applications", (app.ref.name,)),
             ("clusters", (app.cluster, cluster)),

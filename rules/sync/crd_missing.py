@@ -347,7 +347,7 @@ def _object_fixes(app: App, fleet: Fleet, group: str, kind: str, resource: Resou
     elif resource is None:
         return
     elif group in _tools():
-        yield _tool_fix(app, resource, _tools()[group])
+        yield from _tool_fixes(app, resource, _tools()[group])
     elif resource.desired and builtin(resource.desired):
         yield _builtin_kind_fix(resource)
     elif group in _served_without_crd():
@@ -425,22 +425,37 @@ def _of_tool(group: str, what: str) -> str:
     return f"{what} is a file for {_tools()[group]['product']}, and no cluster knows it" if group in _tools() else ""
 
 
-def _tool_fix(app: App, resource: Resource, tool: Object) -> Fix:
-    """The fix for a file of a program: list it as that, or keep it out of what Argo CD applies."""
+def _tool_fixes(app: App, resource: Resource, tool: Object) -> Iterator[Fix]:
+    """The fixes for a file of a program: list it as that, or keep it out of what Argo CD applies."""
     types = {source_type(app, index) for index in range(len(app.sources))}
     if key := tool.get("generator"):
         bare = types == {"Directory"}
-        return manifest_text(
+        yield manifest_text(
             f"the kustomization.yaml next to {resource.id}",
             f"{'Add a kustomization.yaml that lists' if bare else 'List'} it under `{key}`, not among the resources",
             f"{key}: [FILE]   # in kustomization.yaml; the files that it decrypts are no resources either",
             "Argo CD runs Kustomize only for a folder with a kustomization.yaml" if bare else "",
         )
+        return
+    forced = tuple(
+        pointer
+        for index, source in enumerate(app.sources)
+        if dig(source, "directory")
+        for pointer in ("/spec/source/directory" if "source" in app.spec else f"/spec/sources/{index}/directory",)
+    )
+    if tool["product"] == "Kustomize" and len(forced) == 1:
+        yield Fix(
+            f"Let Kustomize render the folder: drop {forced[0].removeprefix('/').replace('/', '.')}",
+            "application",
+            application_place(app),
+            Edit("json-patch", [{"op": "remove", "path": forced[0]}]),
+            caveat="for a folder with a kustomization.yaml of its own: such settings make Argo CD take it for plain manifests",
+        )
     out = "in kustomization.yaml remove the file from `resources`"
     if types == {"Directory"}:
         out = "spec.source.directory.exclude: '{FILE,**/FILE}'"
-    return Fix(
-        f"Keep the file of {tool['product']} out of what this Application applies",
+    yield Fix(
+        f"{'Or keep' if forced and tool['product'] == 'Kustomize' else 'Keep'} the file of {tool['product']} out of what this Application applies",
         "application" if types == {"Directory"} else "manifest",
         application_place(app) if types == {"Directory"} else str(resource.id),
         Edit("text", f"{out}   # the file that holds {resource.id}"),

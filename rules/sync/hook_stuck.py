@@ -330,7 +330,10 @@ def _finding(
     running: bool = False,
 ) -> Finding:
     awaited = operation.awaited
-    waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
+    began = operation.started_at
+    if operation.retry_count and awaited and awaited.reason == "completion of hook" and node and node.created_at:
+        began = node.created_at  # startedAt is that of the first attempt
+    waited = age_text(app.observed_at - began) if began else "an unknown time"
     if awaited is None:
         what, why = (
             f"has been running for {waited}",
@@ -406,6 +409,8 @@ def _health_symptoms(app: App, node: Node | None) -> Iterator[Symptom]:
 def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None) -> Iterator[str]:
     since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
     yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
+    if operation.retry_count:
+        yield f"it is attempt {operation.retry_count + 1}"
     if has_revision_moved(app, operation):
         yield f"the operation applies {', '.join(operation.revisions)}, and Git is at {', '.join(app.revisions)}"
     if node is not None:

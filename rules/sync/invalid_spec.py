@@ -76,7 +76,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     matters = not app.deleting or cause in _OF_DELETION
     denying = _denying_entry(app, fleet) if cause == "destination" else ""
     fact = (
-        f"project {app.ref.project} excludes its destination by {denying}"
+        f"project {app.project} excludes its destination by {denying}"
         if denying
         else _fault_sentence(condition.message, rendering)
     )
@@ -129,7 +129,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
     known = catalogue().match(message, "spec")
     topic = "no-project" if known and known.entry.id == "spec/no-project" else cause
     if topic == "no-project" and app.deleting:
-        yield from advice(__package__, "finalizer-stuck/no-project", {**facts, "name": app.ref.project})
+        yield from advice(__package__, "finalizer-stuck/no-project", {**facts, "name": app.project})
         return
     yield from advice(__package__, f"invalid-spec/{topic}", facts)
 
@@ -141,8 +141,8 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
         "place": application_place(app),
         "app_namespace": app.ref.namespace,
         "name": app.ref.name,
-        "project": app.ref.project,
-        "projects": ", ".join(sorted(p for p in fleet.projects if p != app.ref.project)[:10]),
+        "project": app.project,
+        "projects": ", ".join(sorted(p for p in fleet.projects if p != app.project)[:10]),
         "cluster": app.cluster,
         "clusters": ", ".join(sorted(fleet.clusters)[:10]),
         "destination_namespace": app.destination_namespace or "*",
@@ -157,7 +157,7 @@ def _denying_entry(app: App, fleet: Fleet) -> str:
 
     pkg/apis/application/v1alpha1/app_project_types.go, IsDestinationPermitted: a `!` entry wins over every other.
     """
-    entries = maps(fleet.projects.get(app.ref.project), "spec", "destinations")
+    entries = maps(fleet.projects.get(app.project), "spec", "destinations")
     here, name = app.destination_namespace, text_at(app.spec, "destination", "name")
     permits = any(
         fnmatchcase(here, text_at(d, "namespace"))
@@ -179,7 +179,7 @@ def _denying_entry(app: App, fleet: Fleet) -> str:
 
 def _permitted_servers(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
     """The other servers that the project permits; `pattern` is the pattern for their namespaces, if there is one."""
-    for destination in maps(fleet.projects.get(app.ref.project), "spec", "destinations"):
+    for destination in maps(fleet.projects.get(app.project), "spec", "destinations"):
         server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
         if namespace.startswith("!"):
             continue  # it withdraws a permission

@@ -3,8 +3,8 @@
 What it finds: an automated application whose last sync failed, with the condition SyncError. Argo CD remembers revision and parameters of the
 failed attempt and does not try them again. Not reported while a newer commit waits, such as for a sync window.
 
-Why it hurts: a repair of the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new commit or a person
-syncs, and self-heal is off in the meantime.
+Why it hurts: a repair of the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new revision, another
+`spec.source`, or a person syncs, and self-heal is off in the meantime.
 
 How to fix: repair the cause, which another finding names. Then sync once by hand or push a commit. If the failure passes by itself, allow more
 retries with a longer backoff. For a wrong manifest, more retries do not help.
@@ -39,7 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     tried = f" after {operation.retry_count + 1} attempts" if operation.retry_count else ""
     revision = ", ".join(r[:12] for r in operation.revisions) or "this revision"
     yield Finding(
-        message=f"Automated sync of application {app.ref} gave up at {revision}{tried}: only a new commit or a manual sync ends that.",
+        message=f"Automated sync of application {app.ref} gave up at {revision}{tried}: only a new revision or source, or a manual sync, ends that.",
         at=Location(
             app.ref, None, "/spec/syncPolicy/retry" if dig(app.spec, "syncPolicy", "retry") else "/spec/syncPolicy"
         ),
@@ -51,7 +51,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         fixes=(
             live_command(
                 f"Application {app.ref}",
-                "Repair the cause of the failure, then sync once by hand or push a commit",
+                "Repair the cause of the failure, then sync once by hand, unless that brings a new revision",
                 f"argocd app sync {sh(app.ref)}",
             ),
             *([_more_attempts_fix(app)] if _can_retries_succeed(app) else []),

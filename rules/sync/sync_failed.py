@@ -25,6 +25,7 @@ from argolint import (
     Afterwards,
     App,
     Condition,
+    Edit,
     Finding,
     Fix,
     Fleet,
@@ -39,11 +40,12 @@ from argolint import (
     Want,
 )
 from argolint.application.permissions import object_refusal
+from argolint.edits import application_place
 from argolint.edits.consequences import consequences, failed_by_health
 from argolint.messages import field_errors, in_passing, quoting, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import get, split_pointer
+from argolint.values import dig, get, split_pointer
 from argolint.values.kubernetes import is_custom
 from argolint.values.schema import Fault
 
@@ -109,7 +111,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
         of_kind = message.startswith("resource ")
         what = f"objects of kind {resource.kind}" if of_kind else f"objects in namespace {resource.namespace}"
         yield Finding(
-            message=f"Project {app.ref.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
+            message=f"Project {app.project} permits no {what}: because of {resource.id}, the next sync of application {app.ref} applies nothing.",
             at=Location(app.ref, resource.id, "/kind" if of_kind else "/metadata/namespace"),
             cause="forbidden",
             confidence="likely",
@@ -117,7 +119,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             fixes=refusal_fixes(
                 app,
                 Failed(resource.id, message, RULE.id, "forbidden"),
-                project=fleet.projects.get(app.ref.project),
+                project=fleet.projects.get(app.project),
             ),
         )
 
@@ -192,16 +194,32 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         severity=severity,
         evidence=(*(why.evidence if why else ()), *_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
-        fixes=with_end_of_retries(
-            app,
-            with_removal(
-                app, first, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.ref.project))
+        fixes=(
+            *with_end_of_retries(
+                app,
+                with_removal(
+                    app, first, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project))
+                ),
             ),
+            *_no_retry_fixes(app, first),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
         follows=tuple(_origins(app, first)),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
+
+
+def _no_retry_fixes(app: App, failed: Failed) -> Iterator[Fix]:
+    """For a hook that is run again and again: automated sync tries five times where nothing is set (controller/appcontroller.go, autoSync)."""
+    again = app.operation is not None and app.operation.waiting_to_retry and app.automated
+    if again and failed.hook and not dig(app.spec, "syncPolicy", "retry"):
+        yield Fix(
+            "If a failed hook must not run again by itself: no retries",
+            "application",
+            application_place(app),
+            Edit("yaml", "spec:\n  syncPolicy:\n    retry:\n      limit: 0\n"),
+            caveat="automated sync tries five times where spec.syncPolicy.retry is not set",
+        )
 
 
 def _complaint(app: App, fleet: Fleet, failed: Failed, why: HookFailure | None) -> Complaint:
@@ -264,7 +282,8 @@ def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
             if pod.health.message:
                 yield f"{pod.id}: {excerpt(pod.health.message, 400)}"
     if operation.retry_count:
-        yield f"retried {operation.retry_count} times"
+        done = operation.retry_count - operation.waiting_to_retry  # it counts the retry that is to come
+        yield f"retried {done} time{'' if done == 1 else 's'}" if done else "not retried yet"
 
 
 def _condition_finding(app: App, condition: Condition) -> Finding:

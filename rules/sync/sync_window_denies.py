@@ -58,7 +58,7 @@ class _Window:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The windows that apply to an application that waits for a sync."""
-    project = fleet.projects.get(app.ref.project)
+    project = fleet.projects.get(app.project)
     if _waits_for_sync(app) and (project is None or items(project, "spec", "syncWindows")):
         yield Want("sync-windows")
 
@@ -74,7 +74,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     windows = [w for raw in assigned if (w := _window(raw, zones))]
     if not windows and _is_blocked_by_window(app):
         yield _unread_windows_finding(app)
-    if app.ref.project not in fleet.projects:
+    if app.project not in fleet.projects:
         now = _OpenByServer(frozenset(map(_name, maps(answer, "activeWindows"))))
         if windows and not is_sync_allowed(windows, now.is_open, manual=manual):
             yield _finding(app, windows, now.is_open, None, "until a time that only the project's windows show")
@@ -113,7 +113,7 @@ def _is_automated(app: App) -> bool:
 
 def _time_zones(fleet: Fleet, app: App) -> dict[_Name, str]:
     """The time zones of windows, from the project: the server's list for the application lacks them."""
-    windows = maps(fleet.projects.get(app.ref.project), "spec", "syncWindows")
+    windows = maps(fleet.projects.get(app.project), "spec", "syncWindows")
     return {_name(window): text_at(window, "timeZone") for window in windows}
 
 
@@ -192,9 +192,9 @@ def _finding(
     by_hand = is_sync_allowed(windows, is_open, manual=True)
     begun = f"holds up a sync of application {app.ref} that has begun," if _is_held(app) else ""
     return Finding(
-        message=f"A sync window of project {app.ref.project} {begun} {when}."
+        message=f"A sync window of project {app.project} {begun} {when}."
         if begun
-        else f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
+        else f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
             *(
@@ -210,7 +210,7 @@ def _finding(
 def _unread_windows_finding(app: App) -> Finding:
     """The finding from the operation's message, if the windows cannot be read."""
     return Finding(
-        message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
+        message=f"A sync window of project {app.project} holds up the sync of application {app.ref}; its end is not known.",
         at=Location(app.ref),
         evidence=("the sync windows of the application could not be read",),
         fixes=_fixes(app, None, by_hand=False),
@@ -230,7 +230,7 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
     held = _is_held(app)
     facts = {
         "app": str(app.ref),
-        "project": app.ref.project,
+        "project": app.project,
         "namespace": app.ref.namespace,
         "name": app.ref.name,
         "by_hand": by_hand and not held,

@@ -78,7 +78,7 @@ _TITLES = {
 def _finding_of_stopped(app: App, stopping: tuple[WindowFault, ...]) -> Finding:
     first = stopping[0]
     return Finding(
-        message=f"Application {app.ref} does not sync, since Argo CD cannot read {first.says} of a sync window of project {app.ref.project}.",
+        message=f"Application {app.ref} does not sync, since Argo CD cannot read {first.says} of a sync window of project {app.project}.",
         at=Location(app.ref),
         cause=first.field,
         confidence="likely",
@@ -87,7 +87,7 @@ def _finding_of_stopped(app: App, stopping: tuple[WindowFault, ...]) -> Finding:
             Fix(
                 _TITLES[first.field],
                 "argocd-settings",
-                f"AppProject {app.ref.project}",
+                f"AppProject {app.project}",
                 Edit("text", f"{first.says} of a sync window has another form\n"),
             ),
         ),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from argolint.application.app import App
 from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
-from argolint.forecast.moves.owners import objects_of, project_allows
+from argolint.forecast.moves.owners import objects_of, parent_of, project_allows
 from argolint.forecast.moves.plan import Step, move_finding
-from argolint.forecast.moves.steps import creation, resume_automation
+from argolint.forecast.moves.steps import creation, remove_from_git, resume_automation
 from argolint.model import Finding, Related
 from argolint.values import enumerated, sh, text_at
 
@@ -63,8 +63,10 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     )
     yield Step(f"Sync {new}.", f"argocd app sync {sh(new)}", f"argocd app wait {sh(new)} --sync --health --timeout 600")
     yield Step("Send the traffic to the new cluster.", "", "watch errors and latency before you go on")
+    yield from remove_from_git(app, fleet)
+    gone = ", unless it is gone already" if parent_of(app, fleet) is not None else ""
     yield Step(
-        f"Delete {old} with its objects on the old cluster: `argolint forecast delete {old} --cascade foreground` shows first what that takes.",
+        f"Delete {old} with its objects on the old cluster{gone}: `argolint forecast delete {old} --cascade foreground` shows first what that takes.",
         f"argocd app delete {sh(old)} --cascade",
         f"argocd app get {sh(old)} 2>&1 | grep -qi 'not found\\|permission denied'",
     )

@@ -230,17 +230,15 @@ def _subject(app: ReportedApp, finding: ReportedFinding) -> str:
 
 
 def _cause(group: Sequence[ReportedFinding], gate: Gate | None) -> str:
-    """One cause: the changed field, the message, its first fix; folded: the findings that follow, other fixes and evidence, as far as they fit."""
+    """One cause: the message, which is seen before it is opened, the changed field, the first fix; folded: what follows, other fixes and evidence, as far as they fit."""
     first = group[0]
     opened = " open" if any(f.severity == "error" for f in group) else ""
     cause = f" ({_in_html(first.cause)})" if first.cause else ""
     lines = [
         f"<details{opened}><summary>{_MARK[first.severity]} <b>{_in_html(first.rule)}</b>{cause} · "
-        f"{_subject(first.app, first)}</summary>",
+        f"{_subject(first.app, first)}<br>{_in_html(' '.join(first.message.split()))}</summary>",
         "",
         *_changed(first, gate),
-        text(first.message),
-        "",
         *_where(first),
     ]
     fixes = next((f.fixes for f in group if f.fixes), ())
@@ -284,7 +282,7 @@ def _changed(finding: ReportedFinding, gate: Gate | None) -> Iterable[str]:
                 return
     source = finding.source
     if source is not None and source.excerpt and source.excerpt_from and source.line:
-        yield from block("yaml", [*source.excerpt])
+        yield from block("yaml", "\n".join(source.excerpt).rstrip().split("\n"))
 
 
 _FIELDS = 5
@@ -470,7 +468,7 @@ def text(untrusted: str) -> str:
 
 def _in_html(untrusted: str) -> str:
     """Text between HTML tags, where a forge still makes mentions and links."""
-    return _inert(html.escape(untrusted).replace("]", "&#93;"))
+    return _inert(html.escape(untrusted).replace("]", "&#93;").replace("$", "<span>$</span>"))
 
 
 def _inert(escaped: str) -> str:
