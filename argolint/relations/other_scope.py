@@ -48,7 +48,7 @@ class Twin:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is of the kind that was looked for, in another namespace."""
+        """Whether it has the kind that was looked for, and another namespace."""
         return self.key.kind == self.sought
 
 

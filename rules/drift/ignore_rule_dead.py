@@ -276,7 +276,11 @@ def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, 
     stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
-    return application_patch(app, title, [*operations, *respect], caveat)
+    fix = application_patch(app, title, [*operations, *respect], caveat)
+    return replace(fix, older=((Edit("json-patch", operations), _WRITES_ON),)) if respect else fix
+
+
+_WRITES_ON = "each sync still writes Git's values, which an Argo CD of 2.3 or later can leave alone"
 
 
 def _delete_fix(app: App, entry: IgnoreRule) -> Fix:

@@ -94,7 +94,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for cause, policy in _closing_policies(app, fleet, call):
             of_policy[policy.id] = policy
             shut.setdefault((cause, policy.id), {}).setdefault((call.owner, call.client.id, call.port), call)
-    for (cause, id_), calls in shut.items():  # a call whose port is not known stands for the client's others
+    for (cause, id_), calls in shut.items():  # a call whose port is not known counts for the client's others
         found = [call for key, call in calls.items() if not key[2] or (*key[:2], 0) not in calls]
         yield _finding(app, found, cause, of_policy[id_])
 

@@ -215,7 +215,7 @@ def _fixes(
         "an Ingress that no one serves then counts as healthy, in every application",
     )
     if silent:
-        yield replace(publish, title=f"Or let that controller publish its address, by a setting or a later version")
+        yield replace(publish, title="Or let that controller publish its address, by a setting or a later version")
 
 
 def _publishing_fix(
@@ -225,7 +225,7 @@ def _publishing_fix(
     waiting: Resource | None,
     running: ResourceKey | None,
 ) -> Fix:
-    """How the controller writes its address; where to look if its own arguments tell it to."""
+    """How the controller writes its address; where to look if its own arguments name one."""
     entry = _controller_of(ingress, named)
     name = entry["name"] if entry else "its controller"
     publishing = next((w for _, w in serving if entry and _mentions(w, entry.get("words", ()))), None)

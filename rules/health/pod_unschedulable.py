@@ -167,12 +167,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=with_end_of_wait(
-            app,
-            resource.id,
-            _rolling.with_next_step(
-                resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
-            ),
+        fixes=_rolling.with_next_step(
+            resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
         ),
         explains=(
             Symptom.health(resource.id),

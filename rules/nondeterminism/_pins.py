@@ -316,7 +316,7 @@ def _origin_comments(namespace: str, new: NewSecret) -> Iterator[str]:
 
 
 def _authority_comments(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]]) -> Iterator[str]:
-    """The command for the authority that the chart wants beside the copied certificate: a webhook configuration of the chart holds it."""
+    """The command for the authority that the chart wants next to the copied certificate: a webhook configuration of the chart holds it."""
     for item, pin in chosen:
         hint = next((str(value) for value in pin.values.values() if _AUTHORITY.search(str(value))), "")
         trusting = (r for r in app.resources if r.live is not None and item_at(r, _TRUSTED, [release])[1] is item)
