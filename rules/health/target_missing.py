@@ -348,20 +348,24 @@ def _finding(
 ) -> Finding:
     where = str(key)
     near = found.near
-    hint = ""
+    hint, astray = "", None
     elsewhere = near is not None and near.kind == key.kind and near.namespace != key.namespace and not found.evidence
     if near is not None:
         name = near.name if near.kind == key.kind else f"{near.kind} {near.name}"
         is_other = near.namespace != key.namespace and near.kind == key.kind
+        own = app.resource(near) if is_other and near.name == key.name else None
+        astray = own if own is not None and _is_astray(app, own, key) else None
         hint = f"; namespace {near.namespace} has one" if is_other else f"; {name} exists"
+        if astray is not None:
+            hint = f": its manifest writes namespace {near.namespace}"
     return Finding(
         message=f"{resource.id} names {where}, which does not exist{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
         severity="warning" if elsewhere or (resource.group in _OF_AN_OPERATOR and not found.evidence) else None,
-        confidence="proven" if found.evidence else "possible" if elsewhere else "likely",
+        confidence="proven" if found.evidence else "possible" if elsewhere and astray is None else "likely",
         evidence=tuple(filter(None, (found.evidence, f"no application lists {where}, and the resource tree has none"))),
         related=tuple(_related(app, near)),
-        fixes=tuple(_fixes(resource, named, key, near)),
+        fixes=(*_home_fixes(astray, key), *_fixes(resource, named, key, near)),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
     )
 
@@ -369,6 +373,21 @@ def _finding(
 def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
     if near is not None and (other := app.resource(near)) is not None:
         yield Related(app.ref, other.id, role="other")
+
+
+def _is_astray(app: App, own: Resource, key: ResourceKey) -> bool:
+    """Whether it is the only object that the application renders into its namespace, away from the destination, where what names it is."""
+    alone = sum(1 for r in app.resources if r.claimed and r.namespace == own.namespace) == 1
+    return own.desired is not None and alone and key.namespace == app.destination_namespace != own.namespace
+
+
+def _home_fixes(astray: Resource | None, key: ResourceKey) -> Iterator[Fix]:
+    """The fix for an object of this very application whose manifest writes another namespace."""
+    if astray is not None:
+        step: Operation = {"op": "replace", "path": "/metadata/namespace", "value": key.namespace}
+        yield manifest_patch(
+            astray.id, f"Write namespace {key.namespace} in the manifest of {key.kind} {key.name}", [step]
+        )
 
 
 def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:

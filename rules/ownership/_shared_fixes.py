@@ -57,6 +57,8 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     keeper = _keeper(shared)
     if shared.namespace:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
+    if shared.fixed_namespace:
+        yield _no_namespace_fix(shared)
     renamed = tuple(_own_name_fixes(shared, keeper))
     several = shared.two_releases or shared.namesakes or shared.instances
     apart = shared.two_programs or shared.other_images or several
@@ -170,6 +172,21 @@ def _one_for_all_versions_fix(name: str, firm: Sequence[Party]) -> Fix:
         "application",
         firm[0].place,
         Edit("command", "\n".join(steps) + "\n"),
+    )
+
+
+def _no_namespace_fix(shared: Shared) -> Fix:
+    """The fix for a manifest that writes its namespace, which all Applications of its source then share."""
+    of_chart = shared.firm[0].tool == "Helm"
+    return Fix(
+        "Leave metadata.namespace out of its manifest, so that each Application has one of its own",
+        "manifest",
+        _source_place(shared.firm[0]),
+        Edit(
+            "text",
+            f"metadata.namespace: {'{{ .Release.Namespace }}' if of_chart else 'left out'}, in place of {shared.id.namespace}\n",
+        ),
+        caveat=f"not if all of them are meant to share {shared.id}",
     )
 
 

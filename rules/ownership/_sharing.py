@@ -180,6 +180,14 @@ class Shared:
         return apart and same and all(p.switches and not any(s["fixed"] for s in p.switches) for p in firm)
 
     @property
+    def fixed_namespace(self) -> bool:
+        """Whether one source that is deployed to several namespaces writes this object's own: all but one of its Applications deploy elsewhere."""
+        firm = self.firm
+        same = len({p.origin for p in firm}) == 1 and bool(firm[0].repo)
+        places = {p.namespace for p in firm}
+        return bool(self.id.namespace) and same and len(places) == len(firm) > 1
+
+    @property
     def instances(self) -> bool:
         """Applications of one source that count up, or that are three or more, in one namespace: instances, none of which is too many."""
         firm = self.firm
