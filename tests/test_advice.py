@@ -153,6 +153,7 @@ def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     assert set(needed) == {
         *known,
         *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env", "path-hydrated", "revision-former")),
+        "comparison-error/health-built-in",
     }
 
 
