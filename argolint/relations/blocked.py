@@ -103,7 +103,7 @@ def members(app: App) -> tuple[Member, ...]:
     rendered = app.evidence.get(Want("manifests"))
     if rendered is None:
         left = (app.as_read(r) for r in app.resources if r.hook)
-        found += [Member(r.id, place_of(r.live), True, r) for r in left if phases_of(r.live)]
+        found += [Member(r.id, place_of(r.live), True, r) for r in left if r.live is not None and phases_of(r.live)]
     for manifest in rendered or ():
         if is_hook(manifest) and phases_of(manifest):
             found.append(_hook(app, manifest))
