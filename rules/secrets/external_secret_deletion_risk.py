@@ -19,7 +19,6 @@ Sources: external-secrets docs/guides/ownership-deletion-policy.md, docs/introdu
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-
 from argolint.values import items
 
 from . import _external_secret as es

@@ -41,7 +41,7 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
         "object": str(id_),
         "pointer": first.pointer,
         "detail": excerpt(first.detail, 200) or _BARE.get(first.sort, first.sort),
-        "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
+        "others": f" (and {enumerated([e.pointer for e in errors[1:]], 'field', limit=4)})" if len(errors) > 1 else "",
         "operations": operations or plain,
         "texts": enumerated(texts, "field", limit=1),
         "spelling": spelling_caveat(plain),
