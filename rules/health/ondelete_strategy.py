@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from argolint import App, Finding, Fix, Fleet, Location, Node, Object, Resource, Rule
+from argolint import App, Finding, Fix, Fleet, Location, Node, Object, Resource, Rule, Symptom
 from argolint.edits import live_command, manifest_patch
 from argolint.redaction import excerpt
 from argolint.values import dig, labels_of, mapping, number_at, sh, text_at
@@ -59,7 +59,7 @@ def _old_and_wanted_pods(resource: Resource) -> tuple[int, int]:
 
 def _meant_so(resource: Resource) -> Object:
     """The entry of a workload that is meant to have this strategy; empty for others."""
-    labels = labels_of(resource.live)
+    labels = {**mapping(resource.live, "spec", "template", "metadata", "labels"), **labels_of(resource.live)}
     entries: list[Object] = load(__package__, "ondelete.yaml")
     for entry in entries:
         wanted = mapping(entry, "labels")
@@ -89,10 +89,14 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
         if program
         else "under OnDelete they change only when they are deleted"
     )
+    shown = resource.health.status == "Progressing" and "rolling update" in resource.health.message
     return Finding(
         message=f"{old} of {total} pods of {resource.id} run an older revision: {how}.",
         at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
+        severity="warning" if shown else None,
+        evidence=(f"{resource.health.status}: {excerpt(resource.health.message)}",) if shown else (),
         fixes=tuple(_fixes(app, resource, known)),
+        explains=(Symptom.health(resource.id),) if shown else (),
     )
 
 
