@@ -88,6 +88,23 @@ def test_a_field_that_leaves_the_manifest_is_its_writers_after_the_sync() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        ({"chart": "tarn", "targetRevision": "4.1.0"}, "Deployment shop/web, made by chart tarn 4.1.0"),
+        ({"path": "deploy/tarn", "targetRevision": "main"}, "Deployment shop/web"),
+    ],
+)
+def test_a_fix_of_an_object_names_the_chart_that_makes_it(source: dict[str, str], where: str) -> None:
+    """A chart of a repository is not the reader's to edit; a folder of Git is."""
+    spec = {"source": {"repoURL": "https://charts.example.com", **source}}
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5), spec=spec)
+    fix = replace(patch("manifest", REMOVE), where=str(app.resources[0].id))
+    assert verify(fix, drift(app), app, fleet).where == where
+    ignore = replace(patch("application", {"op": "add", "path": "/spec/x", "value": 1}), where=fix.where)
+    assert verify(ignore, drift(app), app, fleet).where == fix.where
+
+
 def test_self_heal_rests_while_what_was_applied_last_is_edited() -> None:
     heals = {"syncPolicy": {"automated": {"selfHeal": True}}}
     app, fleet = lone(deployment(replicas=2), deployment(deployment(replicas=2), replicas=5), spec=heals)

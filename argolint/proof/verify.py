@@ -18,7 +18,7 @@ from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, L
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NO_CHECKS, Check, Checks, not_replayed_reason, patched, replay, replay_removal
 from argolint.proof.syncs import ApplicationCache
-from argolint.values import joined, owner_references, sh
+from argolint.values import joined, owner_references, sh, text_at
 
 __all__ = ["ApplicationCache", "Check", "Render", "played", "unreplayed_fix", "verify", "verify_together"]
 
@@ -42,6 +42,7 @@ def verify(
         return fix
     if unserved := needs.not_served_reason(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
+    fix = _of_chart(fix, finding, app)
     fix = _with_result(
         replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.edit_effects(fix, finding, app, fleet)
     )
@@ -214,6 +215,15 @@ def _possible_reason(fix: Fix, app: App) -> str:
 
 
 _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
+
+
+def _of_chart(fix: Fix, finding: Finding, app: App) -> Fix:
+    """The fix with the chart that makes its object, which is in no repository of the reader's: a value, or a Kustomize patch over the chart, changes it."""
+    makers = [source for source in app.sources if source.get("chart") or source.get("path")]
+    chart = text_at(makers[0], "chart") if len(makers) == 1 else ""
+    if not chart or fix.target != "manifest" or fix.where not in (str(fix.resource), str(finding.at.resource)):
+        return fix
+    return replace(fix, where=f"{fix.where}, made by chart {chart} {text_at(makers[0], 'targetRevision')}".rstrip())
 
 
 def _with_result(fix: Fix, found: AbstractSet[Effect]) -> Fix:
