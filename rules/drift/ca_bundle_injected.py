@@ -20,6 +20,7 @@ https://docs.openshift.com/container-platform/latest/security/certificates/servi
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Rank, Rule
+from argolint.values import get
 
 from ._ca_bundles import is_certificate_key, is_injected_bundle, is_placeholder, is_set_by_patcher
 from ._edits import source_place
@@ -30,10 +31,11 @@ from ._writers import is_sort
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object, with all its bundles, and one for the other settings of the same writer."""
     for drift in drifts(app, is_injected_bundle):
-        in_git = all(change.desired is not MISSING for change in drift.changes)
+        written = [get(drift.resource.desired, change.pointer) for change in drift.changes]  # an empty text counts
+        in_git = all(value is not MISSING for value in written)
         what = "the key" if is_certificate_key(drift.resource, drift.changes[0]) else "caBundle"
         yield drift.finding(
-            f"{writer_name(drift.changes[0])} writes the CA bundle of {drift.resource.id} over {_replaced_text(drift.changes[0].desired)}, so it stays OutOfSync.",
+            f"{writer_name(drift.changes[0])} writes the CA bundle of {drift.resource.id} over {_replaced_text(written[0])}, so it stays OutOfSync.",
             fixes=(
                 drift.drop(f"Leave {what} out of the manifest") if in_git else None,
                 drift.ignore(),
@@ -75,8 +77,10 @@ def _cert_manager_fix(app: App) -> Fix:
 
 
 def _replaced_text(desired: Json) -> str:
-    if desired is MISSING or not desired:
+    if desired is MISSING:
         return "nothing in Git"
+    if not desired:
+        return "an empty text in Git"
     return "a placeholder in Git" if is_placeholder(desired) else "another certificate in Git"
 
 
