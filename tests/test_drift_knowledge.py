@@ -88,7 +88,7 @@ def test_values_that_say_something_are_not_hollow(value: Any) -> None:
         ("kube-controller-manager", "scale", "autoscaler", "kube-controller-manager"),
         ("keda-operator", "", "autoscaler", "keda-operator"),
         ("cert-manager-cainjector", "", "injector", "cert-manager-cainjector"),
-        ("sidecar-injector-webhook", "", "mutator", "an admission webhook"),
+        ("sidecar-injector-webhook", "", "mutator", "sidecar-injector-webhook"),
         ("crossplane-provider-aws", "", "crossplane", "crossplane-provider-aws"),
     ],
 )

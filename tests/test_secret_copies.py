@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -67,6 +69,9 @@ def test_a_copy_holds_every_key_or_is_not_made(tmp_path: Path) -> None:
         annotations = {"argocd.argoproj.io/tracking-id": "x", "other": "y"}
         metadata = {"name": name, "namespace": space, "annotations": annotations, "uid": "u", "resourceVersion": "7"}
         secret = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
+        added = {key: base64.b64encode(key.encode()).decode() for key in re.findall(r"--rawfile (\S+) \1", line)}
+        for key in added:
+            (tmp_path / key).write_text(key)
         code, _, made = run(tmp_path, line, {**secret, "data": {**data, "another": "z"}})
         assert (code, made) == (
             0,
@@ -75,7 +80,7 @@ def test_a_copy_holds_every_key_or_is_not_made(tmp_path: Path) -> None:
                 "kind": "Secret",
                 "type": "Opaque",
                 "metadata": {"name": f"{name}-pinned"},
-                "data": data,
+                "data": {**data, **added},
             },
         )
         for absent in keys:

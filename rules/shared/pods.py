@@ -404,8 +404,10 @@ def scheduling_cause(message: str, workload: Object | None = None) -> tuple[str,
     """
     text = _PREEMPTION.sub("", message).strip()
     clauses = text.removeprefix(_OF_KARPENTER).split("; ") if text.startswith(_OF_KARPENTER) else []
-    if any(map(_is_full, clauses)):  # one clause for each pool: one that fits the pod, and is only full, comes first
-        text = "; ".join(sorted(clauses, key=lambda clause: not _is_full(clause)))
+    if full := next(
+        filter(_is_full, clauses), ""
+    ):  # one clause for each pool: one that fits the pod, and is only full, counts
+        text = full
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
     for part in message_parts(body if found else text):

@@ -85,14 +85,19 @@ def _has_argo_cd(app: App, fleet: Fleet, namespace: str) -> bool:
 def _children(app: App, fleet: Fleet) -> Iterator[Resource]:
     if app.deleting or app.cluster != IN_CLUSTER:
         return
-    shown = {
-        "Application": {other.ref.namespace for other in fleet.apps},
-        "ApplicationSet": {text_at(raw, "metadata", "namespace") for raw in fleet.application_sets},
-    }
-    for kind, namespaces in shown.items():
+    for kind in ("Application", "ApplicationSet"):
         for child in app.of_kind(kind, "argoproj.io"):
-            if child.claimed and child.namespace not in ("", app.ref.namespace, *namespaces):
+            elsewhere = child.claimed and child.namespace not in ("", app.ref.namespace)
+            if elsewhere and child.namespace not in fleet.derive(_shown_namespaces)[kind]:
                 yield child
+
+
+def _shown_namespaces(fleet: Fleet) -> dict[str, frozenset[str]]:
+    """The namespaces from which this Argo CD shows Applications, and ApplicationSets."""
+    return {
+        "Application": frozenset(app.ref.namespace for app in fleet.apps),
+        "ApplicationSet": frozenset(text_at(raw, "metadata", "namespace") for raw in fleet.application_sets),
+    }
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, reads=reads, options=Patience, rank=Rank.CAUSE)
