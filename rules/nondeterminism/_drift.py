@@ -28,6 +28,7 @@ from ._shapes import (
     is_often_generated,
     is_version_label,
     look_alike,
+    unusual_kind,
 )
 from ._sign import Sign, is_own
 from ._syncs import (
@@ -87,7 +88,7 @@ def drift_signs(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Si
 
 
 def _random_kind(app: App, resource: Resource, change: Change, *, is_own_write: bool) -> Kind | None:
-    """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values.
+    """The kind of a field without a usual name, by its values alone.
 
     A list is one if Argo CD applied its items in another order than this revision has now.
     """
@@ -97,7 +98,7 @@ def _random_kind(app: App, resource: Resource, change: Change, *, is_own_write: 
     is_random = is_own_write and all(isinstance(side, str) for side in sides) and are_both_random(*sides)
     if not (is_random or is_later_than_commits(app, change)):
         return None
-    return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
+    return unusual_kind(change.pointer)
 
 
 def _one_revision_sign(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:

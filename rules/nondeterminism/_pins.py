@@ -55,7 +55,13 @@ def fixes(app: App, signs: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fi
     if ignoring is None:
         return pinning
     only_asked = all(fix.title.startswith(_ASK) for fix in pinning)
-    return (ignoring, *pinning) if only_asked else (*pinning, ignoring)
+    of_others = all(sign.kind == "stamp" and sign.item is None for sign in signs) and _is_published(app)
+    return (ignoring, *pinning) if only_asked or of_others else (*pinning, ignoring)
+
+
+def _is_published(app: App) -> bool:
+    """Whether a chart of a repository makes the objects: its templates are not the reader's, and a stamp rarely has a value."""
+    return bool(app.sources) and all(source.get("chart") or source.get("ref") for source in app.sources)
 
 
 _ASK = "Ask the maintainers"

@@ -17,7 +17,7 @@ from ..shared import charts
 from ..shared.charts import Release
 from ._items import is_workload_named
 from ._keys import holder
-from ._shapes import GENERIC, Kind, checksum_name, classify, differ_only_at_end, is_version_label
+from ._shapes import GENERIC, Kind, checksum_name, classify, differ_only_at_end, is_version_label, unusual_kind
 from ._sign import Sign, checksum_values, named_secret, referenced_names
 
 
@@ -33,7 +33,7 @@ def two_render_signs(app: App) -> Iterator[Sign]:
         return  # these are not random: a commit came between the renders, whose revision the server does not show
     for id_, pointer, one, other in found:
         whole = holder(id_, pointer) if one is MISSING or other is MISSING else None
-        kind = classify(id_, pointer, one, other) or ("order" if reordered(one, other) else "value")
+        kind = classify(id_, pointer, one, other) or ("order" if reordered(one, other) else unusual_kind(pointer))
         yield _render_sign(app, id_, *(whole or (pointer, kind)))
     for id_ in sorted(first.keys() - second.keys()):
         twin = next((o for o in sorted(second.keys() - first.keys()) if _differ_only_in_name(id_, o)), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
@@ -106,7 +106,10 @@ def _sign_groups(found: Sequence[Sign]) -> list[list[Sign]]:
 def _signs_by_cause(found: Sequence[Sign]) -> list[list[Sign]]:
     """Signs with one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
     groups: dict[object, list[Sign]] = {}
-    for sign in found:
+    stamps = {(sign.resource.key, sign.key) for sign in found if sign.kind == "stamp"}
+    for each in found:
+        of_workload = each.pointer.startswith("/metadata/annotations/") and (each.resource.key, each.key) in stamps
+        sign = replace(each, kind="stamp") if of_workload else each  # a workload and its pods with one stamp
         chart = sign.release.chart if sign.release else ""
         if sign.kind in ("checksum", "stamp"):
             groups.setdefault((sign.kind, sign.key, chart), []).append(sign)

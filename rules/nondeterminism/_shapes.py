@@ -91,6 +91,11 @@ def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind |
     return None
 
 
+def unusual_kind(pointer: str) -> Kind:
+    """The kind of a random text whose field has no usual name: a pod annotation is a stamp, all else a plain value."""
+    return "stamp" if "/template/metadata/annotations/" in pointer else "value"
+
+
 def is_often_generated(key: str) -> bool:
     """Whether charts often generate the value of such a key."""
     return bool(_GENERATED_KEY.search(key))
