@@ -190,7 +190,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     for entry in (e for e in catalogue().entries if e.rule == "sync-failed" and e.advice != e.cause):
         named = _groups(entry)
         said[f"sync-failed/{entry.advice}"] = named | ({"quoted_group"} if "group" in named else set())
-    facts = {*_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")), "permission"}
+    facts = {*_refusals._facts(APP, FLEET, Failed(None, "x", "sync-failed", "unknown")), "permission"}
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     others = {

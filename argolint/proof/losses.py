@@ -57,7 +57,7 @@ def lost_fields(fix: Fix, before: Object, after: Object, live: Object, synced: O
     for pointer in removed_pointers(fix):
         here = _pointer_there(before, live, pointer)
         had = MISSING if here is None else get(live, here)
-        if here is None or had is MISSING or get(after, pointer) is not MISSING:
+        if here is None or had is MISSING or get(after, pointer) is not MISSING or _is_allocated(after, here):
             continue
         live_pointer = _pointer_there(live, synced, here)
         now = MISSING if live_pointer is None else get(synced, live_pointer)
@@ -67,6 +67,14 @@ def lost_fields(fix: Fix, before: Object, after: Object, live: Object, synced: O
         foreign = get(before, pointer) != had or not (writer is None or by_argocd(writer))
         if foreign or here == REPLICAS:
             yield pointer
+
+
+def _is_allocated(manifest: Object, pointer: str) -> bool:
+    """A number or address of a Service that the API server sets again to what it was (pkg/registry/core/service/strategy.go, patchAllocatedValues)."""
+    return manifest.get("kind") == "Service" and bool(_ALLOCATED.fullmatch(pointer))
+
+
+_ALLOCATED = regex(r"/spec/(?:ports/\d{1,4}/nodePort|clusterIPs?|healthCheckNodePort)")
 
 
 def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object], Object]) -> str | None:

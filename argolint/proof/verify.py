@@ -223,7 +223,7 @@ def _of_chart(fix: Fix, finding: Finding, app: App) -> Fix:
     chart = text_at(makers[0], "chart") if len(makers) == 1 else ""
     if not chart or fix.target != "manifest" or fix.where not in (str(fix.resource), str(finding.at.resource)):
         return fix
-    return replace(fix, where=f"{fix.where}, made by chart {chart} {text_at(makers[0], 'targetRevision')}".rstrip())
+    return replace(fix, where=f"{fix.where}, made by chart {chart}")
 
 
 def _with_result(fix: Fix, found: AbstractSet[Effect]) -> Fix:

@@ -1,4 +1,4 @@
-"""Which elements of a list, or which clusters, lack the parameter that the template of an ApplicationSet reads."""
+"""What an ApplicationSet lacks: elements or clusters a parameter that its template reads, the template a namespace."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argolint import Fleet, Object
+from argolint import Edit, Fleet, Object
 from argolint.redaction import excerpt
-from argolint.values import dig, enumerated, mapping, maps
+from argolint.values import dig, enumerated, mapping, maps, text_at
+from argolint.values.knowledge import dump
 from argolint.values.patterns import regex
 
 from ._application_sets import element_name, selected_clusters
@@ -20,11 +21,41 @@ Given = Sequence[tuple[str, Object]]
 
 @dataclass(frozen=True)
 class Lack:
-    """A clause on who lacks the parameter, what ends that, and where."""
+    """A clause on who lacks what, what ends that, and where; or the lines that the set then has."""
 
     says: str
     remedy: str
     place: str
+    lines: str = ""
+
+    def edit(self) -> Edit:
+        return Edit("yaml", self.lines) if self.lines else Edit("text", self.place)
+
+
+_NOWHERE = regex(
+    r"destination (?:\{\S{0,300} \} is not permitted|server '[^']{0,300}' and namespace '' do not match any of the allowed destinations)"
+    r" in project '(?P<project>[^']{1,253})'"
+)
+"""The refusal of a destination without a namespace (util/argo/argo.go, ValidatePermissions; the first wording before 2.8)."""
+
+
+def placeless_template(fleet: Fleet, raw: Object, message: str) -> Lack | None:
+    """A template without a destination namespace, whose project permits only named ones; else None."""
+    found = _NOWHERE.search(message)
+    project = fleet.projects.get(found["project"]) if found else None
+    if found is None or project is None or dig(raw, "spec", "template", "spec", "destination", "namespace"):
+        return None
+    permitted = sorted({text_at(d, "namespace") for d in maps(project, "spec", "destinations")} - {""})
+    if not permitted or any(name.startswith("!") for name in permitted):
+        return None
+    names = enumerated([excerpt(name, 63) for name in permitted])
+    only = len(permitted) == 1 and "*" not in names
+    return Lack(
+        f'its template names no destination namespace, and project "{found["project"]}" permits only {names}',
+        f"Give the template the destination namespace {names if only else 'that it means'}",
+        f"spec.template.spec.destination.namespace: one that project {found['project']} permits ({names})",
+        dump([{"spec": {"template": {"spec": {"destination": {"namespace": permitted[0]}}}}}]) if only else "",
+    )
 
 
 def lack_of(fleet: Fleet, generators: Sequence[tuple[str, Object]], message: str) -> Lack | None:

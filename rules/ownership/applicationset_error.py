@@ -34,7 +34,7 @@ from ..shared.application_sets import place_of, reporter
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 from ._dead_paths import dead_paths
-from ._lacking import lack_of
+from ._lacking import lack_of, placeless_template
 from ._set_edits import edit_fix
 
 _CAUSES = {
@@ -137,12 +137,12 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         tuple(_generators(raw)),
         f"ApplicationSet {namespace}/{name}",
     )
-    lack = lack_of(fleet, generators, message)
+    lack = lack_of(fleet, generators, message) or placeless_template(fleet, raw, message)
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     subject = f"{where} {_FAILS['rollout' if _waits(condition) else cause]}"
     then = f", so {_missing_applications(cause)} is made or updated"
     if lack:
-        fix = Fix(lack.remedy, "application", where, Edit("text", lack.place))
+        fix = Fix(lack.remedy, "application", where, lack.edit())
     else:
         title = _specific_fix_text(fleet, raw, message) or _fix_text(cause, message)
         written = edit_fix(fleet, raw, generators, where, message)

@@ -133,7 +133,7 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
     resource = object_named(app, message)
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
     first = (
-        refusal_fixes(app, Failed(resource.id if resource else None, message, *refusal_of(message)))
+        refusal_fixes(app, fleet, Failed(resource.id if resource else None, message, *refusal_of(message)))
         if entry.name == "refused"
         else ()
     )
@@ -361,7 +361,7 @@ def _cluster_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[s
         "service_namespace": service_namespace,
         "service": service,
         **_account_facts(user, message),
-        **managed_namespace_facts(app, user, message),
+        **managed_namespace_facts(app, fleet, user, message),
     }
 
 

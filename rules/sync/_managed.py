@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argolint import App, Json
+from argolint import App, Fleet, Json
+from argolint.application.fleet import IN_CLUSTER
 from argolint.values.patterns import regex
 
 _NAMED_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 
 
-def managed_namespace_facts(app: App, user: str, message: str) -> Mapping[str, Json]:
+def managed_namespace_facts(app: App, fleet: Fleet, user: str, message: str) -> Mapping[str, Json]:
     """The facts for advice on an account without rights in a namespace.
 
     managed           the namespace in the message
     control_plane     the namespace of Argo CD
-    of_operator       True in OpenShift GitOps
+    of_operator       True in OpenShift GitOps, and where the cluster of Argo CD serves the operator's kind ArgoCD
     perhaps_operator  True if the account has argocd-operator's form (NAME-argocd-application-controller), which a Helm release with another
                       name uses as well
     operator_account  True for such an account, even if the message names no namespace
@@ -23,12 +24,11 @@ def managed_namespace_facts(app: App, user: str, message: str) -> Mapping[str, J
     named = _NAMED_NAMESPACE.search(message)
     account = user.split(":")
     space = account[2] if user.startswith("system:serviceaccount:") and len(account) > 3 else app.control_plane
+    of_operator = space == "openshift-gitops" or bool(fleet.served_versions(IN_CLUSTER, "argoproj.io", "ArgoCD"))
     return {
         "managed": named[1] if named else "",
-        "of_operator": bool(named) and space == "openshift-gitops",
-        "perhaps_operator": bool(named)
-        and space != "openshift-gitops"
-        and user.endswith("-argocd-application-controller"),
+        "of_operator": bool(named) and of_operator,
+        "perhaps_operator": bool(named) and not of_operator and user.endswith("-argocd-application-controller"),
         "operator_account": user.endswith("-argocd-application-controller"),
         "control_plane": space or app.ref.namespace,
     }

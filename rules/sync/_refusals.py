@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from argolint import App, Fix, Json, Object, Resource, ResourceId
+from argolint import App, Fix, Fleet, Json, Object, Resource, ResourceId
 from argolint.application.permissions import kind_lists, permits_kind
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
@@ -27,16 +27,17 @@ from ._validation import quantity_operations
 from ._webhooks import own_webhook_workload, webhook_service
 
 
-def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: Object | None = None) -> tuple[Fix, ...]:
-    """The fixes of one refused object, root cause first; for a validation error, those of the field. `project` is that of the application, if it is known."""
+def refusal_fixes(app: App, fleet: Fleet, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
+    """The fixes of one refused object, root cause first; for a validation error, those of the field."""
     topic, facts = _topic(app, failed, empties=empties)
+    project = fleet.projects.get(app.project)
     namespace = ResourceId("", "Namespace", "", app.destination_namespace)
     if topic == "no-namespace" and project is not None and not permits_kind(project, namespace, namespaced=False):
         topic = "namespace-refused"
     manifest = _manifest(app, failed)
     if failed.id and topic == "quantity" and (patch := quantity_operations(manifest)):
         patch_facts = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
-        return advice(__package__, "sync-failed/quantity-at", {**_facts(app, failed), **patch_facts}, failed.id)
+        return advice(__package__, "sync-failed/quantity-at", {**_facts(app, fleet, failed), **patch_facts}, failed.id)
     if failed.id and (topic == "quote" or "cannot unmarshal" in failed.message):
         topic_at, patch = retyped(manifest)
         if topic_at:
@@ -55,7 +56,7 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False, project: O
         )
         if named:
             return named
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed, project), **facts})
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, fleet, failed, project), **facts})
 
 
 def _permission(app: App, ids: Sequence[ResourceId], project: Object | None) -> Shell:
@@ -229,13 +230,13 @@ def _topic_by_replace(app: App, failed: Failed, topic: str) -> str:
     return {"replaced": of_version, "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
-def _facts(app: App, failed: Failed, project: Object | None = None) -> Mapping[str, Json]:
+def _facts(app: App, fleet: Fleet, failed: Failed, project: Object | None = None) -> Mapping[str, Json]:
     """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
     silent, service = _WEBHOOK_UNREACHED.search(failed.message), webhook_service(failed.message)
     refused = _refused_kinds(app, failed)
     return {
-        **_managed_facts(app, failed),
+        **_managed_facts(app, fleet, failed),
         "app": str(app.ref),
         "project": app.project,
         "cluster": app.cluster,
@@ -314,12 +315,12 @@ def _asks_for_ca(resource: Resource) -> bool:
     return bool(wanted) and not any(k in annotations_of(resource.live) for k in wanted)
 
 
-def _managed_facts(app: App, failed: Failed) -> Mapping[str, Json]:
+def _managed_facts(app: App, fleet: Fleet, failed: Failed) -> Mapping[str, Json]:
     """The facts on an operator that may grant the missing permission: it does for objects in a namespace, not for the namespace itself."""
     found = refusal_match(failed.message)
     values = found.facts if found else {}
     user = "" if values.get("resource") == "namespaces" else values.get("user", "")
-    return managed_namespace_facts(app, user, failed.message)
+    return managed_namespace_facts(app, fleet, user, failed.message)
 
 
 def _port_holder(app: App, failed: Failed) -> str:

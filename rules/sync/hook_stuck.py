@@ -365,7 +365,9 @@ def _finding(
     if node is not None and not (apart or sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
     runs = trouble is None or not trouble.cause  # else what the pods lack is known
-    stopped = runs and awaited is not None and awaited.reason == "healthy state of" and finding.fixes == causes
+    pulls = trouble is not None and trouble.cause == "image"
+    healthy = awaited is not None and awaited.reason == "healthy state of"
+    stopped = (pulls or (runs and healthy)) and finding.fixes == causes
     if stopped and has_revision_moved(app, operation):  # what Git holds by now may have repaired it
         return replace(
             finding,
@@ -436,7 +438,7 @@ def _cause_fixes(
 ) -> Iterator[Fix]:
     if awaited is not None and node is None and awaited.reason == "deletion of":
         failed = _failed_peer(app)
-        yield from refusal_fixes(app, failed) if failed else ()
+        yield from refusal_fixes(app, fleet, failed) if failed else ()
         return
     if awaited is not None and node is None and awaited.reason == "completion of hook":
         yield from _hooks.vanished_hook_fixes(id_, manifest, awaited)

@@ -87,11 +87,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _operation_finding(app, fleet, unexplained)
     elif not failures(app):
         yield from (
-            _condition_finding(app, c) for c in app.conditions if c.type == "SyncError" and not _is_start_race(c)
+            _condition_finding(app, fleet, c) for c in app.conditions if c.type == "SyncError" and not _is_start_race(c)
         )
     for condition in app.conditions:
         if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
-            yield _condition_finding(app, condition)
+            yield _condition_finding(app, fleet, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:
         if resource.key not in failed and (resource.hook or not (resource.live or resource.requires_pruning)):
@@ -116,11 +116,7 @@ def _not_permitted_finding(app: App, fleet: Fleet, resource: Resource) -> Iterat
             cause="forbidden",
             confidence="likely",
             evidence=(f"Argo CD says: {message}",),
-            fixes=refusal_fixes(
-                app,
-                Failed(resource.id, message, RULE.id, "forbidden"),
-                project=fleet.projects.get(app.project),
-            ),
+            fixes=refusal_fixes(app, fleet, Failed(resource.id, message, RULE.id, "forbidden")),
         )
 
 
@@ -145,7 +141,7 @@ def _refused_finding(app: App, fleet: Fleet, resource: Resource) -> Iterator[Fin
             cause=cause,
             confidence="likely",
             evidence=(f"{_who_says(resource)}: {excerpt(message, 600)}",),
-            fixes=refusal_fixes(app, Failed(resource.id, message, rule, cause)),
+            fixes=refusal_fixes(app, fleet, Failed(resource.id, message, rule, cause)),
         )
 
 
@@ -197,9 +193,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         fixes=(
             *with_end_of_retries(
                 app,
-                with_removal(
-                    app, first, why.fixes if why else refusal_fixes(app, first, project=fleet.projects.get(app.project))
-                ),
+                with_removal(app, first, why.fixes if why else refusal_fixes(app, fleet, first)),
             ),
             *_no_retry_fixes(app, first),
         ),
@@ -286,7 +280,7 @@ def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
         yield f"retried {done} time{'' if done == 1 else 's'}" if done else "not retried yet"
 
 
-def _condition_finding(app: App, condition: Condition) -> Finding:
+def _condition_finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     rule, cause = classify(condition.message)
     what = "Automated sync refuses" if condition.type == "SyncError" else "Argo CD cannot process"
     wipes = "auto-sync will wipe out all resources" in condition.message
@@ -296,7 +290,10 @@ def _condition_finding(app: App, condition: Condition) -> Finding:
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
         fixes=refusal_fixes(
-            app, Failed(None, condition.message, rule, cause, deletes=condition.type == "DeletionError"), empties=wipes
+            app,
+            fleet,
+            Failed(None, condition.message, rule, cause, deletes=condition.type == "DeletionError"),
+            empties=wipes,
         ),
         explains=(condition.symptom, *(Symptom("extra", r.key) for r in app.extra if wipes)),
     )
