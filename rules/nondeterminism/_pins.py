@@ -55,12 +55,19 @@ def fixes(app: App, signs: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fi
     if ignoring is None:
         return pinning
     only_asked = all(fix.title.startswith(_ASK) for fix in pinning)
-    of_others = all(sign.kind == "stamp" and sign.item is None for sign in signs) and _is_published(app)
+    of_others = all(sign.item is None and _is_self_made(sign) for sign in signs) and _is_published(app)
     return (ignoring, *pinning) if only_asked or of_others else (*pinning, ignoring)
 
 
+def _is_self_made(sign: Sign) -> bool:
+    """Whether a chart seldom takes it from its values: the time of a render, or a certificate that it signs."""
+    return sign.kind in ("stamp", "ca-bundle") or (
+        sign.kind == "secret" and sign.key.endswith((".crt", ".key", ".pem"))
+    )
+
+
 def _is_published(app: App) -> bool:
-    """Whether a chart of a repository makes the objects: its templates are not the reader's, and a stamp rarely has a value."""
+    """Whether a chart of a repository makes the objects: its templates are not the reader's, and it may have no value for it."""
     return bool(app.sources) and all(source.get("chart") or source.get("ref") for source in app.sources)
 
 

@@ -186,7 +186,9 @@ def _message(app: App, root: Root) -> str:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
             what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _objects_text(root.own)
-            return f"{what} {changes}{'; the pods restart each time' if rolled else _effect_on_pods(app, root)}."
+            signed = "; the webhooks trust another authority too" if _signs_webhooks(root) else ""
+            effect = "; the pods restart each time" if rolled else signed or _effect_on_pods(app, root)
+            return f"{what} {changes}{effect}."
         case "checksum" | "stamp":
             return f'Annotation "{head.key}" of {_objects_text(root.own)} {changes}, so {then or "the next sync writes another"}.'
         case "ca-bundle":
@@ -198,6 +200,10 @@ def _message(app: App, root: Root) -> str:
     key_name = head.kind == "config" and len(split_pointer(head.pointer)) == 1
     what = "A key's name in " if key_name else "The order of " if head.kind == "order" else ""
     return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
+
+
+def _signs_webhooks(root: Root) -> bool:
+    return any(s.kind == "ca-bundle" and s.pointer.startswith("/webhooks/") for s in root.symptoms)
 
 
 def _effect_on_pods(app: App, root: Root) -> str:

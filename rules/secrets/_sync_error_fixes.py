@@ -11,8 +11,9 @@ from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
 from argolint.redaction import excerpt
 from argolint.relations.operator_version import OperatorVersion
 from argolint.sequence.order import place_of
-from argolint.values import below, dig, enumerated, items, sh, text_at
+from argolint.values import below, dig, enumerated, get, items, sh, text_at
 from argolint.values.kubernetes import data_keys
+from argolint.values.patterns import regex
 
 from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
@@ -21,7 +22,7 @@ from ._provider import credentials_without_namespace, namespaces_fix
 from ._store_hints import Hint, foreign_vault
 from ._sync_error_general import failing_store, general_fixes
 from ._sync_error_generators import generator_fixes
-from ._sync_error_pointers import remote_pointer
+from ._sync_error_pointers import pathless_find, remote_pointer
 from ._sync_error_secret import field_fix, secret_fixes, secret_id
 from ._sync_error_texts import Diagnosis
 from ._template import target_misreads, template_fixes, unfetched_names
@@ -115,13 +116,10 @@ def exact_edits(
             yield field_fix(resource, "Decode only what is valid base64", path, "Auto")
         case "not-found" | "property-missing":
             yield from _value_fixes(resource, found)
-        case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
-            yield _take_over_fix(resource, secret)
-            yield _rename_fix(resource)
-        case "owned-by-external-secret" if found.detail.get("owner") == resource.name:
-            yield _former_owner_fix(resource, secret)
         case "owned-by-external-secret" | "owned-by-other-controller":
-            yield _rename_fix(resource)
+            yield from _owner_fixes(resource, found, secret)
+        case "throttled":
+            yield from _narrowed_find(app, fleet, resource, found)
         case "merge-target-missing":
             yield field_fix(
                 resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner"
@@ -142,6 +140,33 @@ def exact_edits(
             yield from _template_source_fixes(app, resource, found)
             yield from _template_name_fixes(resource, found)
 
+
+def _owner_fixes(resource: Resource, found: Diagnosis, secret: str) -> Iterator[Fix]:
+    """Take the Secret over, make it again, or leave it to its owner."""
+    if found.cause == "owned-by-external-secret" and found.detail.get("let_go"):
+        yield _sync_now_fix(resource, "Force a sync: the Secret is free by now, and the next attempt comes late")
+        return
+    if found.cause == "owned-by-external-secret" and found.detail.get("owner") == resource.name:
+        yield _former_owner_fix(resource, secret)
+        return
+    if found.cause == "owned-by-other-controller" and found.detail.get("owner_group") == es.KES_GROUP:
+        yield _take_over_fix(resource, secret)
+    yield _rename_fix(resource)
+
+
+def _narrowed_find(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The path of a find in AWS Parameter Store that has none: its regular expression begins with one."""
+    place = pathless_find(resource)
+    store = failing_store(app, fleet, resource, found)
+    entry = get(resource.live, place, {}) if place else {}
+    below_path = _LITERAL_PATH.match(text_at(entry, "name", "regexp"))
+    if below_path and store and dig(store.manifest, "spec", "provider", "aws", "service") == "ParameterStore":
+        title = f"Give the find the path {below_path[1]}: without one, it lists every parameter"
+        caveat = f"the store's identity needs ssm:GetParametersByPath on {below_path[1]}"
+        yield field_fix(resource, title, f"{place}/path", below_path[1], caveat)
+
+
+_LITERAL_PATH = regex(r"\^?((?:/[\w-]{1,200}){1,15})/")
 
 _PRESENT = {
     "store-not-found": "store exists",

@@ -22,7 +22,7 @@ def failure_pointer(resource: Resource, found: Diagnosis) -> str:
         case "store-not-ready" | "store-credential" | "auth" | "network":
             return store
         case "throttled":
-            return "/spec/refreshInterval"
+            return pathless_find(resource) or "/spec/refreshInterval"
         case "not-found" | "access-denied":
             return f"{remote}/key" if remote and not remote.endswith("/find") else remote
         case "property-missing":
@@ -51,6 +51,14 @@ def failure_pointer(resource: Resource, found: Diagnosis) -> str:
             return "/spec/data"
         case _:
             return ""
+
+
+def pathless_find(resource: Resource) -> str:
+    """The first entry of dataFrom that searches by an expression in all of the store; empty without one."""
+    for index, entry in enumerate(items(resource.live, "spec", "dataFrom")):
+        if dig(entry, "find", "name", "regexp") and not dig(entry, "find", "path"):
+            return f"/spec/dataFrom/{index}/find"
+    return ""
 
 
 def _template_pointer(resource: Resource, text: str) -> str:

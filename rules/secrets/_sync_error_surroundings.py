@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from argolint import App, Fleet, Resource, ResourceKey
+from argolint.values import text_at
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -228,6 +229,10 @@ def diagnosis_by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagno
     new = known(es.GROUP) and name != resource.name
     foreign = _FOREIGN_OWNER in found.text
     if found.detail.get("owner_group") == es.GROUP or (not foreign and ((new and not known(es.KES_GROUP)) or not old)):
+        if _has_let_go(app, resource, name):
+            secret = es.target_name(resource.live)
+            says = f'ExternalSecret "{name}" owned Secret "{secret}" at the last attempt, and writes another one by now'
+            return replace(found, cause="owned-by-external-secret", says=says, detail={**found.detail, "let_go": name})
         former = name == resource.name
         says = f'the target Secret {"still belongs to a former" if former else "already belongs to"} ExternalSecret "{name}"'
         sure = found.certain and (new or bool(served) or found.detail.get("owner_group") == es.GROUP)
@@ -235,6 +240,16 @@ def diagnosis_by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagno
         return replace(found, cause="owned-by-external-secret", says=says, detail=detail, certain=sure)
     says = f'the target Secret still belongs to kubernetes-client.io ExternalSecret "{name}"'
     return replace(found, says=says, detail={**found.detail, "owner": name, "owner_group": es.KES_GROUP})
+
+
+def _has_let_go(app: App, resource: Resource, name: str) -> bool:
+    """Whether the owner in the message writes another Secret by now, and the one that it had is not in the tree."""
+    owner = app.find(es.GROUP, "ExternalSecret", resource.namespace, name)
+    secret = es.target_name(resource.live)
+    if owner is None or owner.live is None or name == resource.name or secret == es.target_name(owner.live):
+        return False
+    there = any((n.id.name, n.id.namespace) == (secret, resource.namespace) for n in app.nodes_of("Secret", ""))
+    return text_at(owner.live, "status", "binding", "name") != secret and not there
 
 
 def _with_owner_in_tree(app: App, resource: Resource, found: Diagnosis) -> Diagnosis:

@@ -43,6 +43,7 @@ from argolint.edits import manifest_text
 from argolint.values import enumerated, items
 
 from . import _external_secret as es
+from ._sync_error import diagnose
 
 OLD = "KES"
 
@@ -67,6 +68,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "rename": found.set("/spec/target/name", name),
             "owns": policy == "Owner" and _owner_of(app, resource.namespace, secret) == resource.name,
             "failed": resource.kind == "ExternalSecret" and es.ready_condition(resource.live).get("status") == "False",
+            "kept_out": _is_kept_out(app, fleet, resource),
             "v1": str(manifest.get("apiVersion")) == f"{es.GROUP}/v1",
             "place": found.pointer("/spec/target/name"),
             "secret": secret,
@@ -84,11 +86,20 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "rename": [],
                 "owns": False,
                 "failed": False,
+                "kept_out": False,
                 "v1": False,
                 "place": "/metadata/name",
                 "secret": resource.name,
             }
             yield Fact(_join_key(app, resource.namespace, resource.name), app.ref, data)
+
+
+def _is_kept_out(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether the operator says that the Secret belongs to another controller."""
+    if resource.kind != "ExternalSecret" or es.ready_condition(resource.live).get("status") != "False":
+        return False
+    found = diagnose(app, fleet, resource)
+    return found is not None and found.cause == "owned-by-other-controller"
 
 
 def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
@@ -118,6 +129,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     if second is None:
         return  # two old ones with the Secret's name are one object in two applications
     others = [f for f in ordered if f is not second]
+    if second.data["kept_out"] and all(f.data["policy"] == OLD for f in others):
+        return  # it writes nothing, and what its operator says of that names the owner
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
     names = " and ".join(_object_text(f.data) for f in others)
