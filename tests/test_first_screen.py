@@ -76,7 +76,7 @@ def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> Non
     first, *rest = end.splitlines()
     assert re.fullmatch(r"\d+ of 81 applications are fine; \d+ causes behind \d+ errors", first)
     assert [line[:12].strip() for line in rest if line[:1].strip()] == [
-        *("families", "start here", "next", "✓ verified:", rest[-1][:12])
+        *("families", "start here", "next", "✓ verified:", "Some finding", rest[-1][:12])
     ]
     assert "add --full" in end
     assert "argolint why argocd/" in end

@@ -51,8 +51,8 @@ def placeless_template(fleet: Fleet, raw: Object, message: str) -> Lack | None:
     names = enumerated([excerpt(name, 63) for name in permitted])
     only = len(permitted) == 1 and "*" not in names
     return Lack(
-        f'its template names no destination namespace, and project "{found["project"]}" permits only {names}',
-        f"Give the template the destination namespace {names if only else 'that it means'}",
+        f'it names no namespace of project "{found["project"]}"',
+        f"Give the template a destination namespace{'' if only else ', one'} that the project permits: {names}",
         f"spec.template.spec.destination.namespace: one that project {found['project']} permits ({names})",
         dump([{"spec": {"template": {"spec": {"destination": {"namespace": permitted[0]}}}}}]) if only else "",
     )

@@ -40,6 +40,8 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
         yield from _next_steps(first, style)
     if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
         yield from wrapped(paint(UNVERIFIED, style, dim=True), style)
+    if not style.verbose and any(len(f.fixes) > 1 for _, group in on_screen for f in group):
+        yield from wrapped(paint(MORE_FIXES, style, dim=True), style)
     yield from _servers(report, style)
     if style.since:
         yield from cut(wrapped(style.since, style), 1, style)
@@ -48,6 +50,7 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
 
 UNVERIFIED = "✓ verified: replayed in memory, the finding was gone. No ✓: not verified."
 """This note comes once at the end, instead of at each fix."""
+MORE_FIXES = "Some findings have another fix: -v shows it."
 
 
 def _start(group: Sequence[ReportedFinding], name: Callable[[ReportedApp], str], style: Style) -> str:
