@@ -11,6 +11,7 @@ from argolint.model import MISSING, Json, Object, ResourceKey
 from argolint.redaction import agrees
 from argolint.sources.rendered import Rendered
 from argolint.values import get, index_of, split_pointer
+from argolint.values.kubernetes import without_hash
 from argolint.values.patterns import regex
 
 
@@ -117,12 +118,8 @@ def successors(change: Delta) -> Mapping[ResourceKey, ResourceKey]:
 
 def _hashed_name(key: ResourceKey) -> tuple[str, str, str] | None:
     """Kind, namespace and the name without the hash; None for another name."""
-    found = _HASHED_NAME.fullmatch(key.name) if key.group == "" and key.kind in ("ConfigMap", "Secret") else None
-    return (key.kind, key.namespace, found[1]) if found else None
-
-
-_HASHED_NAME = regex(r"(.+)-[2456789bcdfghkmt]{10}")
-"""kustomize api/hasher, encode: ten hexadecimal digits, of which 0, 1, 3, a and e are written otherwise."""
+    plain = without_hash(key.name) if key.group == "" and key.kind in ("ConfigMap", "Secret") else None
+    return (key.kind, key.namespace, plain) if plain else None
 
 
 def _have_similar_names(key: ResourceKey, other: ResourceKey) -> bool:

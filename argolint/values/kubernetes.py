@@ -79,6 +79,16 @@ def has_data(obj: Object | None, key: str = "") -> bool:
     return any(key in data if key else data for data in (mapping(obj, field) for field in DATA_FIELDS))
 
 
+def without_hash(name: str) -> str | None:
+    """The name of a ConfigMap or Secret that Kustomize generates, without the hash of its content; None for another name."""
+    found = _HASHED.fullmatch(name)
+    return found[1] if found else None
+
+
+_HASHED = regex(r"(.+)-[2456789bcdfghkmt]{10}")
+"""kustomize api/hasher, encode: ten hexadecimal digits, of which 0, 1, 3, a and e are written otherwise."""
+
+
 class Typed(Protocol):
     """Anything with a group and a kind: a Resource, a ResourceId, a ResourceKey."""
 

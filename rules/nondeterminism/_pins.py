@@ -195,18 +195,7 @@ def _existing_secret_fix(
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
-        caveat=" ".join(
-            filter(
-                None,
-                (
-                    caveat,
-                    _former_value_note(app, signs),
-                    *_chart_notes(chosen),
-                    _version_note(release, chosen),
-                    _prefix_note(release),
-                ),
-            )
-        ),
+        caveat=_caveat(caveat, app, release, chosen, signs),
         effects=(*_restarts(pods), "deletes"),
         before=tuple(_create_command(namespace, new) for new in secrets.values()),
     )
@@ -357,6 +346,18 @@ def random_value_command(item: Item) -> str | None:
     return "openssl rand -hex 32"
 
 
+def _caveat(first: str, app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], signs: Sequence[Sign]) -> str:
+    """What a pin costs, then what else there is to know of the value in use, the chart and its version."""
+    notes = (
+        first,
+        _former_value_note(app, signs),
+        *_chart_notes(chosen),
+        _version_note(release, chosen),
+        _prefix_note(release),
+    )
+    return " ".join(filter(None, notes))
+
+
 def _values_fix(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], signs: Sequence[Sign]) -> Fix:
     values = {key: _filled_value(release, value) for _, pin in chosen for key, value in pin.values.items()}
     to_fill = [key for key, value in values.items() if "<" in str(value)]
@@ -370,18 +371,7 @@ def _values_fix(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
-        caveat=" ".join(
-            filter(
-                None,
-                (
-                    caveat,
-                    _former_value_note(app, signs),
-                    *_chart_notes(chosen),
-                    _version_note(release, chosen),
-                    _prefix_note(release),
-                ),
-            )
-        ),
+        caveat=_caveat(caveat, app, release, chosen, signs),
         effects=_restarts(pods),
     )
 

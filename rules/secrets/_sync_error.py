@@ -19,10 +19,10 @@ objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from argolint import App, Fleet, Resource
+from argolint import App, Fleet, Resource, ResourceKey
 
 from . import _external_secret as es
 from ._provider import answering_provider, may_have_said
@@ -52,7 +52,18 @@ from ._sync_error_values import diagnosis_by_values
 _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
 
 
-def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+def diagnoses(app: App, fleet: Fleet) -> Mapping[ResourceKey, Diagnosis]:
+    """The cause of each ExternalSecret that is Ready=False, by its key."""
+    return app.derive(_diagnoses, fleet)
+
+
+def _diagnoses(app: App, fleet: Fleet) -> Mapping[ResourceKey, Diagnosis]:
+    every = (*es.external_secrets(app), *es.created_by_cluster(app))
+    found = ((resource.key, _diagnose(app, fleet, resource)) for resource in every)
+    return {key: diagnosis for key, diagnosis in found if diagnosis is not None}
+
+
+def _diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     """The cause of an ExternalSecret's Ready=False; None if it is not False."""
     condition = es.ready_condition(resource.live)
     if condition.get("status") != "False":

@@ -43,7 +43,7 @@ from argolint.edits import manifest_text
 from argolint.values import enumerated, items
 
 from . import _external_secret as es
-from ._sync_error import diagnose
+from ._sync_error import diagnoses
 
 OLD = "KES"
 
@@ -96,9 +96,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 def _is_kept_out(app: App, fleet: Fleet, resource: Resource) -> bool:
     """Whether the operator says that the Secret belongs to another controller."""
-    if resource.kind != "ExternalSecret" or es.ready_condition(resource.live).get("status") != "False":
-        return False
-    found = diagnose(app, fleet, resource)
+    found = diagnoses(app, fleet).get(resource.key)
     return found is not None and found.cause == "owned-by-other-controller"
 
 

@@ -51,7 +51,7 @@ from ._provider import provider_name, provider_texts
 from ._refresh_cost import store_load_lines
 from ._rewrite import lost_groups
 from ._store_hints import Hint, foreign_vault, hints, vault_path
-from ._sync_error import diagnose
+from ._sync_error import diagnoses
 from ._sync_error_causes import follows
 from ._sync_error_fixes import exact_edits, fixes, fixes_in_template
 from ._sync_error_general import failing_store, general_fixes
@@ -143,7 +143,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     version = version_of(app, fleet)
     for resource in failing:
-        found = diagnose(app, fleet, resource)
+        found = diagnoses(app, fleet).get(resource.key)
         if found is not None:
             yield _finding(app, fleet, resource, found, version)
 

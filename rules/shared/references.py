@@ -10,8 +10,7 @@ from typing import NamedTuple
 from argolint import App, AppRef, Fleet, Json, Object, ResourceId
 from argolint.relations.references import namespaced, references
 from argolint.values import dig, get, items, leaves, mapping, text_at
-from argolint.values.kubernetes import containers, pod_spec, reads
-from argolint.values.patterns import regex
+from argolint.values.kubernetes import containers, pod_spec, reads, without_hash
 
 
 @dataclass(frozen=True, order=True)
@@ -144,16 +143,12 @@ def _volume_keys(at: str, kind: str, volume: object, field: str) -> Iterator[Rea
             yield ReadKey(f"{at}/items/{index}/key", kind, text_at(volume, field), key)
 
 
-_HASHED = regex(r"-[bcdfghkmt2456789]{10}")
-"""What Kustomize puts behind the name of a generated object (api/hasher, encode)."""
-
-
 def near_names(app: App, fleet: Fleet, kind: str, namespace: str, name: str) -> tuple[str, str]:
     """Of the ConfigMaps or Secrets in the namespace: the name that is nearly this one, and that of Kustomize for it; each empty if there is none."""
     listed = (key for key in fleet.of_kind(app.cluster, "", kind) if key.namespace == namespace)
     there = {key.name for key in listed if fleet.owners(key)}
     there |= {node.id.name for node in app.nodes_of(kind, "") if node.id.namespace == namespace}
-    hashed = next((n for n in sorted(there) if n.startswith(name) and _HASHED.fullmatch(n, len(name))), "")
+    hashed = next((n for n in sorted(there) if without_hash(n) == name), "")
     near = "" if hashed else next(iter(get_close_matches(name, sorted(there), 1, cutoff=0.85)), "")
     return near, hashed
 
