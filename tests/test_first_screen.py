@@ -71,6 +71,21 @@ def test_each_cause_has_one_block_with_its_applications_its_fix_and_its_caveat()
     ]
 
 
+def test_infos_leave_the_screen_to_what_is_worse() -> None:
+    made = reported("harbourline/3-after-commits")
+    infos = tuple(f for f in made.findings if f.severity == "info" and not f.caused_by)[:3]
+    error = next(f for f in made.findings if f.severity == "error" and not f.caused_by)
+
+    def screen(*findings: report.ReportedFinding) -> str:
+        few = msgspec.structs.replace(made, findings=findings, causes=())
+        return formats.render(few, "text", Style(width=100, lines=100))
+
+    assert re.findall(r"^(?:info|error) ", screen(error, *infos), re.M) == ["error "]
+    assert "\nWithout 3 info: --full shows all.\n" in screen(error, *infos)
+    assert re.findall(r"^(?:info|error) ", screen(*infos), re.M) == ["info "] * 3
+    assert "Without" not in screen(*infos)
+
+
 def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> None:
     end = formats.render(reported("harbourline/3-after-commits"), "text", Style(width=100)).split("\n\n")[-1]
     first, *rest = end.splitlines()

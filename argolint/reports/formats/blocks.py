@@ -30,9 +30,11 @@ def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list
     """The lines of one block per cause, and the causes that got one, in the report's order.
 
     `room`: the most lines, 0 for no limit. Then the worst cause gets a block first, next the first cause of each family, then the others.
-    Lines that remain show the first blocks in full.
+    Lines that remain show the first blocks in full. Infos get a block only where there is nothing worse.
     """
     groups = causes_of(report)
+    if room:
+        groups = [group for group in groups if group[0].severity != "info"] or groups
     name = named(report)
 
     @cache
@@ -83,9 +85,7 @@ def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) ->
     """Positions of the causes that fit on the screen: the worst, the first of each family (the headline families first), then what still fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
     firsts: dict[str, int] = {}
-    for place, (cause, group) in enumerate(groups):
-        if cause.severity == "info":
-            continue
+    for place, (_, group) in enumerate(groups):
         firsts.setdefault(group[0].family, place)
     ordered = sorted(firsts, key=lambda family: (family not in _HEADLINES, -families[family]))
     kept: set[int] = set()

@@ -38,6 +38,8 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
             yield from cut(wrapped(_start(group, name, style), style, lead, " " * 12), 1, style)
         first = on_screen[0][1][0] if on_screen else worst_first(report)[0]
         yield from _next_steps(first, style)
+    elif infos := _off_screen_infos(shown, on_screen):
+        yield from wrapped(paint(f"Without {infos} info: --full shows all.", style, dim=True), style)
     if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
         yield from wrapped(paint(UNVERIFIED, style, dim=True), style)
     if not style.verbose and any(len(f.fixes) > 1 for _, group in on_screen for f in group):
@@ -46,6 +48,12 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
     if style.since:
         yield from cut(wrapped(style.since, style), 1, style)
     yield from wrapped(one_line(report, style), style)
+
+
+def _off_screen_infos(shown: Sequence[ReportedFinding], on_screen: Sequence[Group]) -> int:
+    """The number of infos without a block, on a screen that has blocks."""
+    blocks = {identity(f) for _, group in on_screen for f in group}
+    return sum(f.severity == "info" and identity(f) not in blocks for f in shown) if blocks else 0
 
 
 UNVERIFIED = "✓ verified: replayed in memory, the finding was gone. No ✓: not verified."
