@@ -1,4 +1,4 @@
-"""Caches: by identity for arguments that cannot be keys, such as decoded JSON (a thread's last calls); and once for all threads."""
+"""Caches: by identity for arguments that cannot be keys, such as decoded JSON (the last calls); and once for all threads."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ def _first(value: Hashable) -> Hashable:
 
 
 def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
-    """Cache a function's results by the identity of its arguments: no one may change them, or the result."""
+    """Cache a function's last results by the identity of its arguments: no one may change them, or the result.
+
+    All threads share them: they keep the decoded states of some applications, and would keep as many for each thread.
+    """
 
     def decorate(function: Callable[P, U]) -> Callable[P, U]:
-        here = threading.local()
+        known: OrderedDict[tuple[object, ...], tuple[Any, U]] = OrderedDict()
+        lock = threading.Lock()
 
         @functools.wraps(function)
         def remembering(*of: P.args, **named: P.kwargs) -> U:
-            known: OrderedDict[tuple[object, ...], tuple[Any, U]] | None = getattr(here, "known", None)
-            if known is None:
-                known = here.known = OrderedDict()
             key = (*map(id, of), *named, *map(id, named.values())) if named else tuple(map(id, of))
-            if (
-                found := known.get(key)
-            ) is not None:  # the arguments are kept, too, so that no other object gets their ids
-                known.move_to_end(key)
-                return found[1]
+            with lock:
+                if (found := known.get(key)) is not None:
+                    known.move_to_end(key)
+                    return found[1]
             result = function(*of, **named)
-            known[key] = (of, named), result
-            if len(known) > size:
-                known.popitem(last=False)
+            with lock:
+                known[key] = (of, named), result  # the arguments are kept, too, so that no other object gets their ids
+                if len(known) > size:
+                    known.popitem(last=False)
             return result
 
         return remembering
