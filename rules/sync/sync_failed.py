@@ -57,6 +57,7 @@ from ._failed_hooks import HookFailure, hook_failure, hook_wants, with_removal
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
+from ._leftovers import leftover_sentence
 from ._options import failing_step
 from ._refusals import refusal_fixes, retype_advice, retyping_advice
 from ._slips import coming_slips, mistyped_values
@@ -180,7 +181,8 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     subject = (
         f"The last sync could not delete {who}{more}" if first.deletes else f"The last sync failed at {hook}{who}{more}"
     )
-    waits = retries_text(app)
+    kept = leftover_sentence(app.held(first.id) if first.id else None, first.message)
+    waits = f", since its patch {kept}" if kept.startswith("keeps a live item") else retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
     finding = Finding(
