@@ -62,6 +62,7 @@ from ._options import failing_step
 from ._refusals import refusal_fixes, retype_advice, retyping_advice
 from ._slips import coming_slips, mistyped_values
 from ._validation import coming_refusals, server_message, validated
+from ._webhooks import authority_changes
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -246,6 +247,7 @@ def _origins(app: App, failed: Failed) -> Iterator[Follows]:
     lacking = {split_pointer(error.pointer)[-1] for error in errors if error.sort == "Required value"}
     if resource and any(slip.meant in lacking for slip in coming_slips(resource, whole=False)):
         yield Follows.finding("schema-field-unknown", failed.id, mended=True)
+    yield from (Follows(change, mended=True) for change in authority_changes(app, failed.message))
 
 
 def _is_going(failed: Failed) -> bool:
