@@ -56,6 +56,10 @@ class TestThreeWay:
         found = compare(deployment({"replicas": 5}), deployment({"replicas": 2}))
         assert (found.modified, found.pointers) == (True, ("/spec/replicas",))
 
+    def test_metadata_that_a_rule_takes_out_is_gone_on_both_sides(self) -> None:
+        rules = Rules((IgnoreRule("", "ConfigMap", jq_paths=('.metadata | select(.name == "web")',)),))
+        assert not compare(manifest("ConfigMap", {}, labels={"a": "b"}), manifest("ConfigMap", {}), rules).modified
+
     def test_a_field_that_only_live_holds_is_none(self) -> None:
         assert not compare(deployment({"replicas": 5}), deployment({})).modified
 

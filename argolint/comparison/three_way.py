@@ -91,6 +91,8 @@ def interleave(mine: list[Json], others: list[Json], order: list[Json], key: Cal
 
 def _bare(obj: Object) -> Object:
     """The object without namespace and empty annotations, which a manifest may omit (removeNamespaceAnnotation)."""
+    if "metadata" not in obj:  # an ignore rule took it out
+        return obj
     metadata = {key: value for key, value in mapping(obj, "metadata").items() if key != "namespace"}
     if not metadata.get("annotations"):
         metadata.pop("annotations", None)

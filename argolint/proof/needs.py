@@ -50,9 +50,12 @@ def fitted_fix(
 def _at_values(fix: Fix, versions: Sequence[str]) -> Fix:
     """The fix with `values` as the place of its Helm values where a release's CustomResourceDefinition would drop a valuesObject."""
     since = dict(_features())[_AS_MAP]
-    if not fix.where.endswith(f".{_AS_MAP}") or not any(_meets_need(have, since) is False for have in versions):
+    if not any(_meets_need(have, since) is False for have in versions):
         return fix
-    return replace(fix, where=f"{fix.where.removesuffix(_AS_MAP)}values")
+    content = fix.edit.content
+    steps = content.replace(f"helm.{_AS_MAP} ", "helm.values ") if isinstance(content, str) else content
+    place = f"{fix.where.removesuffix(_AS_MAP)}values" if fix.where.endswith(f".{_AS_MAP}") else fix.where
+    return replace(fix, where=place, edit=replace(fix.edit, content=steps))
 
 
 _AS_MAP = "valuesObject"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from argolint import MISSING, App, Change, Fleet, Resource, ResourceKey
-from argolint.application.applied import git_moved, last_applied
+from argolint.application.applied import by_argocd, git_moved, last_applied
 from argolint.comparison import (
     IgnoreRule,
     application_rules,
@@ -150,6 +150,22 @@ def is_waiting_commit(app: App, resource: Resource, change: Change) -> bool:
     noticed = app.automated and app.changed
     known = RESPECT not in app.sync_options and last_applied(resource) is not None
     return known and not noticed and git_moved(app, resource, change)
+
+
+def is_kept_image(app: App, resource: Resource, change: Change) -> bool:
+    """True for an image of another tag in Git that no sync brings, since it keeps the live one: Argo CD alone wrote that, of an earlier commit."""
+    owners = writers(resource.live or {}, change.pointer)
+    alone = bool(owners) and all(by_argocd(owner) for owner in owners)
+    tags = [tag_of(image) for image in (change.desired, change.live)]
+    return (
+        RESPECT in app.sync_options and change.pointer.endswith("/image") and alone and all(tags) and tags[0] != tags[1]
+    )
+
+
+def tag_of(image: object) -> str:
+    """The tag of an image, without a digest behind it; empty if it has none."""
+    name = image.partition("@")[0].rpartition("/")[2] if isinstance(image, str) else ""
+    return name.partition(":")[2]
 
 
 def lists_over_commits(

@@ -35,7 +35,7 @@ from argolint import (
 from argolint.application.applied import by_argocd, git_moved
 from argolint.comparison import matches_object
 from argolint.edits import RESPECT
-from argolint.values import below, dig
+from argolint.values import annotations_of, below, dig
 
 from ._ca_bundles import is_injected_bundle
 from ._edits import removal_fix, respect_fix
@@ -45,6 +45,8 @@ from ._scalers import SCALED, SCALERS, Scaler, is_resting, own_bounds_text, scal
 from ._writers import is_sort
 
 _REPLICAS = "/spec/replicas"
+_DOWNSCALED = "downscaler/original-replicas"
+"""Where kube-downscaler keeps the number of a workload that it has scaled down; its field manager is that of a library."""
 _HPA_CONTROLLER = "kube-controller-manager"
 """The field manager of every HorizontalPodAutoscaler, including KEDA's."""
 
@@ -72,7 +74,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Fields that differ now, then workloads whose number will differ as soon as the autoscaler changes it."""
     for drift in drifts(app, partial(_is_scaled, app)):
         scaler = scaler_of(app, drift.resource)
-        if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in drift.changes):
+        known = scaler is not None or _DOWNSCALED in annotations_of(drift.resource.live)
+        if known or any(is_sort(change.writer, "autoscaler") for change in drift.changes):
             yield _fight_finding(drift, scaler)
         elif bounds := own_bounds_text(drift.resource, drift.changes[0]):
             yield _fight_finding(drift, None, bounds)
@@ -107,6 +110,8 @@ def _fight_finding(drift: Drift, scaler: Scaler | None, bounds: str = "") -> Fin
     if (resource.kind, first.pointer) == ("PersistentVolumeClaim", "/spec/resources/requests/storage"):
         end = "a sync fails, since no claim can be made smaller"
     scales = str(scaler.id) if scaler else writer_name(first) if bounds or first.writer else "an autoscaler"
+    if scaler is None and _DOWNSCALED in annotations_of(resource.live) and "downscaler" not in scales:
+        scales = f"kube-downscaler ({scales})"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (
         f"Git no longer sets {first.pointer} of {resource.id}, which {scales} scales: the next sync resets it"

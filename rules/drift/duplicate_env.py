@@ -21,12 +21,13 @@ Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477, #3918
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.edits import live_patch
-from argolint.values import below, get, items, mapping, maps, split_pointer
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.edits import application_place, live_patch
+from argolint.values import below, get, index_of, items, leaves, mapping, maps, split_pointer
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
+from ..shared.charts import inline_values
 from ..shared.triage import worth_reading
 from ._edits import removal_fix
 from ._refused import Refusal, refusals
@@ -199,6 +200,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(refusal.symptom for refusal in refused),
         ),
         fixes=(
+            *_values_fixes(app, first.name),
             removal_fix(
                 app,
                 resource,
@@ -207,6 +209,33 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             ),
         ),
     )
+
+
+def _values_fixes(app: App, name: str) -> Iterator[Fix]:
+    """The fix for a name in one list of the Application's own Helm values: the other entry is the chart's, or in the same list."""
+    found = [place for source in app.sources for place in _places_of(name, inline_values(mapping(source, "helm")))]
+    if len(set(found)) != 1:
+        return
+    once = len(found) == 1
+    yield Fix(
+        f"Take {name} out of {found[0]} in the Application's values, since the chart lists it too"
+        if once
+        else f"List {name} once in {found[0]} of the Application's values",
+        "application",
+        application_place(app),
+        Edit("text", f"{found[0]}: {'without' if once else 'one'} {name}\n"),
+        "then the chart's own entry counts, which another of its values may set" if once else "",
+    )
+
+
+def _places_of(name: str, values: Object) -> Iterator[str]:
+    """The dotted names of the lists with an entry of this name, and of the maps with this key."""
+    for pointer, value in leaves(values):
+        *above, last = split_pointer(pointer) or ("",)
+        if last == "name" and value == name and len(above) > 1 and index_of(above[-1]) is not None:
+            yield ".".join(above[:-1])
+        elif last == name and above:
+            yield ".".join(above)
 
 
 def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:

@@ -15,7 +15,7 @@ Example: `/spec/replicas` ignored, 2 in Git, 4 by the autoscaler.
 Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore difference configs").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, App, Change, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule
 from argolint.application.applied import by_argocd, git_moved
@@ -33,6 +33,7 @@ from ._ignored import (
     selected_resources,
     selects,
     server_entries,
+    settings_key,
     whole_parts,
 )
 from ._scalers import is_resting, scaler_of
@@ -49,16 +50,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     ignored = (*own_entries(app), *server_entries(app, fleet))
     reported: set[ResourceKey] = set()
     for resource in app.resources if ignored else ():
-        changes = tuple(
-            change
+        hidden = tuple(
+            (entry, change)
             for entry in ignored
             if selects(entry, resource) and not whole_parts(entry, resource)
             for change in _without_mixed_lists(app, resource, entry, hidden_by(app, fleet, entry)[resource.key])
             if _is_overwritten(app, resource, change) and not _is_shown(resource, change)
         )
-        if changes:
+        if hidden:
             reported.add(resource.key)
-            yield _finding(app, resource, changes)
+            yield _finding(app, resource, hidden)
     if RESPECT not in app.sync_options:
         yield from (
             found
@@ -142,15 +143,19 @@ _FIRST = ("before-first-apply",)
 """Managers that show no writer: values from before the tracking of managers."""
 
 
-def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    first = changes[0]
+def _finding(app: App, resource: Resource, hidden: Sequence[tuple[IgnoreRule, Change]]) -> Finding:
+    changes = tuple(change for _, change in hidden)
+    first, keys = changes[0], dict.fromkeys(settings_key(e.group, e.kind) for e, _ in hidden if e.origin[:1] != "/")
     when = "self-heal" if app.self_heal and app.changed else "the next sync"
     are = "is" if len(changes) == 1 else "are"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{pointers_text(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {writer_name(first)} wrote: {RESPECT} is missing.",
+        message=f"{pointers_text(changes)} of {resource.id} {are} ignored{' by argocd-cm' if keys else ''}, yet {when} overwrites what {writer_name(first)} wrote: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=tuple(change_line(change, resource) for change in changes),
+        evidence=(
+            *(change_line(change, resource) for change in changes),
+            *(f"{key} of argocd-cm, for all Applications" for key in keys),
+        ),
         fixes=(
             respect_fix(app),
             *((removal_fix(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),

@@ -3,8 +3,9 @@
 What it finds: one pointer or jq path of `ignoreDifferences` that now hides differences of several origins: an autoscaler's and a person's, a
 webhook's and a commit that never reached the cluster. Its purpose can only be one of them. Also one that ignores a whole `spec`, pod template or
 container, or trusts Argo CD's own field manager, with any differences. Also one that hides a waiting commit: the application is Synced, so no
-automated sync applies it, be it of the Application or of argocd-cm. Also a trusted field manager that owns a list as a
-whole, once Git has something in that list which live lacks, or has changed something there.
+automated sync applies it, be it of the Application or of argocd-cm. With `RespectIgnoreDifferences=true` no sync brings it at all; of images this
+shows by their tags. Also a trusted field manager that owns a list as a whole, once Git has something in that list which live lacks, or has changed
+something there.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
@@ -25,6 +26,7 @@ from argolint import (
     Fix,
     Fleet,
     Location,
+    Need,
     Object,
     Resource,
     ResourceKey,
@@ -33,14 +35,17 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import IgnoreRule, managers, writer
-from argolint.edits import application_place, live_command
+from argolint.edits import RESPECT, application_place, live_command
+from argolint.redaction import show
 from argolint.values import at_and_above, get, sh
+from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from ._fields import change_line
 from ._ignored import (
     expression_pointer,
     has_entries,
     hidden_by,
+    is_kept_image,
     is_waiting_commit,
     lists_over_commits,
     own_entries,
@@ -49,6 +54,7 @@ from ._ignored import (
     selected_resources,
     server_entries,
     settings_key,
+    tag_of,
     whole_parts,
 )
 from ._writers import is_sort
@@ -75,6 +81,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
             elif waiting := [(r, c) for r, c in found if is_waiting_commit(app, r, c)]:
                 yield _waiting_commit_finding(app, entry, path, waiting)
+            elif kept := [(r, c) for r, c in found if is_kept_image(app, r, c)]:
+                yield _kept_image_finding(app, entry, path, kept)
     for entry in server_entries(app, fleet):
         hidden = hidden_by(app, fleet, entry)
         for path, single in paths(app, entry):
@@ -130,6 +138,31 @@ def _waiting_commit_finding(
             *(f"{r.id} {change_line(c, r)}" for r, c in waiting),
         ),
         fixes=(by_hand, take_out) if _is_changed_on_arrival(waiting) else (take_out, by_hand),
+    )
+
+
+def _kept_image_finding(app: App, entry: IgnoreRule, path: str, kept: Sequence[Hidden]) -> Finding:
+    """The finding for an image in Git that every sync replaces by the live one, since the entry is respected."""
+    resource, first = kept[0]
+    wanted = show(first.desired, first.pointer, within=resource.any)
+    place = f"{expression_pointer(entry, path)} of Application {app.ref}: {path}"
+    webhook = f"{COMPARE_OPTIONS} of Application {app.ref}: ServerSideDiff=true,IncludeMutationWebhook=true"
+    digest = "@sha256:" in str(first.live)
+    return Finding(
+        message=f"Image {wanted} of Git never reaches {resource.id}: an ignore rule of {app.name} hides it, and {RESPECT} keeps tag {tag_of(first.live)}.",
+        at=Location(app.ref, resource.id, first.pointer),
+        confidence="likely",
+        evidence=(f"{entry.origin} of the Application: {path}", *(f"{r.id} {change_line(c, r)}" for r, c in kept)),
+        fixes=(
+            Fix(
+                f"Remove the expression from the entry{', and compare with what the webhook makes of the image' if digest else ''}",
+                "application",
+                application_place(app),
+                Edit("text", "\n".join((place, webhook) if digest else (place,))),
+                "the next sync then brings Git's image",
+                needs=(Need("argocd", "2.10"),) if digest else (),
+            ),
+        ),
     )
 
 

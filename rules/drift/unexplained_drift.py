@@ -42,15 +42,18 @@ from argolint.values import (
     below,
     dig,
     enumerated,
+    fits,
     index_of,
     join_pointer,
     mapping,
+    parse_version,
     schema,
     sh,
     split_pointer,
     text_at,
     texts,
 )
+from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name, is_custom
 from argolint.values.patterns import regex
 
@@ -71,7 +74,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
-            yield _changed_finding(Drift(app, resource, changes), fleet.label_key)
+            yield _changed_finding(Drift(app, resource, changes), fleet)
     for resource in app.missing:
         yield _deleted_finding(app, resource) or _object_finding(
             app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster"
@@ -93,9 +96,9 @@ def _manager(change: Change) -> str:
     return change.writer.manager if change.writer else ""
 
 
-def _changed_finding(drift: Drift, label_key: str) -> Finding:
+def _changed_finding(drift: Drift, fleet: Fleet) -> Finding:
     app, resource, changes = drift
-    first = changes[0]
+    first, label_key = changes[0], fleet.label_key
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
@@ -138,6 +141,7 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
             who = "someone removed it, such as with Argo CD's UI or CLI"
             if app.self_heal:  # it restores at once what someone removes
                 who = "an older CRD of Argo CD drops it, or something removes it each time"
+        who = _closed_gate(resource, changes, fleet.kubernetes_version(app.cluster)) or who
         fact = f"lacks {drift.places()} though it was applied: {who}"
     elif dropped:
         fact = f"lacks {drift.places()} though it was applied: its schema dropped it, or someone removed it"
@@ -167,6 +171,17 @@ def _changed_finding(drift: Drift, label_key: str) -> Finding:
         if dropped and not taken_off and not since and is_custom(resource.group)
         else _way_out_fixes(drift, label_key, since, taken_off=taken_off),
     )
+
+
+def _closed_gate(resource: Resource, changes: tuple[Change, ...], kubernetes: str) -> str:
+    """The feature gate without which the API server drops these fields, where this Kubernetes does not have it on by default; else empty."""
+    for row in load(__package__, "gates.yaml")["gates"]:
+        fields = all(any(fits(pattern, change.pointer) for pattern in row["fields"]) for change in changes)
+        have, since = parse_version(kubernetes), parse_version(row["since"])
+        if fields and resource.kind in row.get("kinds", (resource.kind,)) and not (have and since and have >= since):
+            doubt = "" if have else ", or a webhook removes it"
+            return f"feature gate {row['gate']} is off, as it is by default before Kubernetes {row['since']}{doubt}"
+    return ""
 
 
 def _is_declared(resource: Resource, change: Change) -> bool:

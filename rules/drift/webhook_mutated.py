@@ -255,6 +255,8 @@ def _finding(drift: Drift, how: str, confidence: str) -> Finding:
 def _writer_phrase(resource: Resource, changes: tuple[Change, ...]) -> str:
     if _is_unwritable(resource, changes):
         return "The API server"
+    if all(change.pointer.endswith("/image") for change in changes):
+        return "A webhook"
     return "The API server or a webhook"
 
 

@@ -517,7 +517,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
         where = f"{where.removesuffix('values.yaml')}templates"
     if head.kind == "stamp":
         return Fix(
-            title=f'Remove annotation "{head.key}" from the template, or switch it off',
+            title=f"Remove {head.mark} from the template, or switch it off",
             target="helm-values",
             where=where,
             edit=Edit(
@@ -544,7 +544,7 @@ def _unknown_chart_fix(app: App, signs: Sequence[Sign]) -> Fix:
             f'Look in the templates of {chart} for "{head.key}": what it hashes calls a random function, the clock, or a helper that '
             "does. Pin that value, or hash only stable data: {{ (include ... | fromYaml).data | toJson | sha256sum }}."
         )
-        title = f'Pin what annotation "{head.key}" hashes'
+        title = f"Pin what {head.mark} hashes"
     elif head.kind == "name":
         text = (
             f"Look in the templates of {chart} for randAlphaNum, now or uuidv4 in metadata.name; a Job that must run at each sync is a "

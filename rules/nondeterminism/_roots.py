@@ -190,7 +190,8 @@ def _message(app: App, root: Root) -> str:
             effect = "; the pods restart each time" if rolled else signed or _effect_on_pods(app, root)
             return f"{what} {changes}{effect}."
         case "checksum" | "stamp":
-            return f'Annotation "{head.key}" of {_objects_text(root.own)} {changes}, so {then or "the next sync writes another"}.'
+            what = f"{head.mark} of {_objects_text(root.own)}"
+            return f"{what[0].upper()}{what[1:]} {changes}, so {then or 'the next sync writes another'}."
         case "ca-bundle":
             return f"The CA bundle of {_objects_text(root.own)} {changes}, so the webhook trusts another authority."
         case "name":

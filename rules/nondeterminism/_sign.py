@@ -41,6 +41,11 @@ class Sign:
         """The last token of the pointer: an annotation's key, a Secret's key."""
         return (split_pointer(self.pointer) or ("",))[-1]
 
+    @property
+    def mark(self) -> str:
+        """`annotation "rollme"` or `label "date"`, for a place that is one of them."""
+        return f'{"label" if "/labels/" in self.pointer else "annotation"} "{self.key}"'
+
 
 _ORDER: tuple[Confidence, ...] = ("possible", "likely", "proven")
 

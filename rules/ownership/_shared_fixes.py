@@ -67,7 +67,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     yield from _own_namespace_fix(shared)
     yield from _own_destination_fix(shared, keeper)
     yield _delete_application_fix(shared, keeper) or _one_owner_fix(shared, keeper)
-    if not apart:
+    if not apart and not shared.one_per_version:
         yield from renamed
     if shared.untracked:
         return  # Argo CD gives no warning for such an object, so FailOnSharedResource has no effect

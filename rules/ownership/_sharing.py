@@ -193,7 +193,8 @@ class Shared:
         firm = self.firm
         same = len({p.origin for p in firm}) == 1 and bool(firm[0].repo) and len({p.namespace for p in firm}) == 1
         counted = len({re.sub(r"\d+", "0", p.app.name) for p in firm}) == 1
-        return same and len(firm) == len(self.parties) > 1 and (counted or len(firm) > 2)
+        several = len(firm) == len(self.parties) > 1 and (counted or len(firm) > 2)
+        return same and several and not self.one_per_version
 
     @property
     def two_deployments(self) -> bool:

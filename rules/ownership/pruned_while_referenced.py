@@ -11,7 +11,8 @@ Why it hurts: running pods continue for a while, so the change looks fine; the n
 `ContainerCreating`. Deletion of a CRD or a Namespace deletes all its objects at once.
 
 How to fix: name the object that takes its place, or keep the object until nothing refers to it. If a chart value now names "an existing Secret" that the chart itself created before,
-create another Secret first and name that one. Or annotate the live one with `Prune=false` before the change is merged.
+create another Secret first and name that one. Or annotate the live one with `Prune=false` before the change is merged. If `CreateNamespace=true` is to replace the manifest of a Namespace, remove
+the tracking data of the live one.
 
 Example: `webserverSecretKeySecretName: airflow-webserver-secret-key` names the Secret that the chart rendered until now. The chart stops
 rendering it, Argo CD prunes it, and the webserver cannot start again.
@@ -40,8 +41,10 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.application.tracked import tracking_of
 from argolint.comparison import has_sync_option
 from argolint.edits import manifest_text
+from argolint.edits.handover import untrack
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
@@ -133,7 +136,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
         severity=severity,
         evidence=tuple(_evidence(app, found)),
         related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
-        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, resource, found)),
+        fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, fleet, resource, found)),
         explains=(Symptom.extra(id_),) if automatic else (),
     )
 
@@ -263,7 +266,8 @@ def _late_fixes(resource: Resource, user: User) -> Iterator[Fix]:
     )
 
 
-def _fixes(app: App, resource: Resource, found: Sequence[User]) -> Iterator[Fix]:
+def _fixes(app: App, fleet: Fleet, resource: Resource, found: Sequence[User]) -> Iterator[Fix]:
+    yield from _namespace_fixes(app, fleet, resource)
     new = replacement(app, resource)
     if new is not None:
         yield from renaming_fixes(app, resource, new, found)
@@ -284,6 +288,25 @@ def _fixes(app: App, resource: Resource, found: Sequence[User]) -> Iterator[Fix]
             Edit("text", f"restore the manifest of {resource.id}; drop it after its users\n"),
             safe=True,
         )
+
+
+def _namespace_fixes(app: App, fleet: Fleet, resource: Resource) -> Iterator[Fix]:
+    """The command that takes a Namespace out of the application, if CreateNamespace=true of one now provides for it."""
+    tracking = tracking_of(resource.live, fleet)
+    if tracking is None or app.leaving or (resource.group, resource.kind) != ("", "Namespace"):
+        return
+    for other in fleet.apps:
+        place = (other.cluster, other.destination_namespace)
+        if "CreateNamespace=true" in other.sync_options and place == (app.cluster, resource.name):
+            yield Fix(
+                f"Remove its tracking data before the next sync, so that {app.name} leaves it alone",
+                "live",
+                str(resource.id),
+                Edit("command", untrack(resource.id, tracking.by) + "\n"),
+                caveat=f"it then outlives {app.name}; CreateNamespace=true makes a missing namespace and keeps none",
+                safe=True,
+            )
+            return
 
 
 RULE = Rule(**Rule.page(__name__), severity="error", check=check, wants=wants, rank=Rank.CONSEQUENCE)

@@ -18,9 +18,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from shlex import quote
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Related, ResourceId, Rule, Want
+from argolint.application.operation import Condition
 from argolint.comparison import differences
 from argolint.redaction import show_sides
 from argolint.sequence.order import delete_policies, is_hook
@@ -37,6 +39,15 @@ _LEFT_OUT = regex(r"exclu|ignor|deny|denied|skip|except", re.IGNORECASE)
 """Names of a chart's lists of namespaces for its objects, and of its exclusion lists."""
 
 
+@dataclass(frozen=True)
+class _Repeated:
+    """An object that a warning names, and every copy of it in the render."""
+
+    id: ResourceId
+    condition: Condition
+    copies: list[Object]
+
+
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The plain render, which has every copy."""
     if any(c.type == "RepeatedResourceWarning" for c in app.conditions):
@@ -44,7 +55,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object that a RepeatedResourceWarning names."""
+    """One finding for the objects that a RepeatedResourceWarning names, of which each is repeated alike."""
+    alike: dict[tuple[str, str, str], list[_Repeated]] = {}
     for condition in app.conditions:
         found = _MESSAGE.fullmatch(condition.message) if condition.type == "RepeatedResourceWarning" else None
         if found is None or found["key"].count("/") != 3:
@@ -62,12 +74,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             outcome = f"with different {enumerated(fields, 'field', limit=1)}, and only the last one counts"
         else:
             outcome = "with the same content, so an edit of one copy may do nothing"
+        cause = (found["count"], outcome, found["key"] if fields else kind)
+        alike.setdefault(cause, []).append(_Repeated(resource, condition, copies))
+    for (count, outcome, _), repeated in alike.items():
+        first = repeated[0]
+        fields, ids = _differing_pointers(first.copies), [str(each.id) for each in repeated]
         yield Finding(
-            message=f"{app.name} renders {resource} {found['count']} times, {outcome}.",
-            at=Location(app.ref, resource),
-            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_value_lines(copies)),
-            fixes=(*_namespace_list_fixes(app, resource), _repeat_fix(app, resource, fields, read=len(copies) > 1)),
-            explains=(condition.symptom,),
+            message=f"{app.name} renders {enumerated(ids, 'object', limit=1)} {count} times, {outcome}.",
+            at=Location(app.ref, first.id),
+            evidence=(
+                *(f"condition RepeatedResourceWarning: {each.condition.message}" for each in repeated),
+                *_value_lines(first.copies),
+            ),
+            related=tuple(Related(app.ref, each.id, role="other") for each in repeated[1:]),
+            fixes=(
+                *_namespace_list_fixes(app, first.id),
+                _repeat_fix(app, first.id, fields, read=len(first.copies) > 1),
+            ),
+            explains=tuple(each.condition.symptom for each in repeated),
         )
 
 

@@ -17,17 +17,17 @@ Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedOb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import GONE, App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint import GONE, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.application.fleet import IN_CLUSTER
 from argolint.application.tracked import Tracking, tracking_of
 from argolint.comparison import TRACKING_ID, managers
 from argolint.edits import application_patch, argocd_cm, sync_option
 from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
-from argolint.values import dig, labels_of, owner_references
+from argolint.values import dig, enumerated, labels_of, owner_references
 from argolint.values.kubernetes import kubectl_name
 
 from ..shared.tracking import annotation_tracking_fix
@@ -41,9 +41,10 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each extraneous object that Argo CD never applied."""
+    """One finding for the extraneous objects that Argo CD never applied, for each origin of their mark."""
     if not app.desired_known:
         return
+    copies: dict[tuple[str, str, str, str], list[Resource]] = {}
     for resource in app.extra:
         tracking = tracking_of(resource.live, fleet)
         if tracking is None or not has_copied_tracking(app, resource, fleet):
@@ -63,7 +64,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     f"{maker_text} copied the metadata",
                     "Argo CD 2.4 and later know by the tracking-id that it is another object's",
                 ),
-                fixes=(_keep_fix(resource),),
+                fixes=(_keep_fix([resource]),),
                 explains=(Symptom.extra(resource.id),),
             )
             continue
@@ -76,19 +77,33 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 explains=(Symptom.extra(resource.id),),
             )
             continue
-        danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
-        yield Finding(
-            message=f"{resource.id} carries this Application's tracking {'label' if tracking.by != TRACKING_ID else 'annotation'}, though Argo CD"
-            f" never applied it: {danger}.",
-            at=Location(app.ref, resource.id),
-            evidence=(
-                f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _setter_text(maker)}',
-                _volume_text(resource)
-                or f"field managers of the live object: {_managers_text(resource)}; none of them is Argo CD",
-            ),
-            fixes=tuple(_fixes(app, fleet, resource, release)),
-            explains=(Symptom.extra(resource.id),),
-        )
+        origin = f"Helm release {release} wrote" if release else _setter_text(maker)
+        machine = resource.kind if (resource.group, resource.kind) in MACHINE_MADE else ""
+        mark = "label" if tracking.by != TRACKING_ID else "annotation"
+        cause = (mark, f'{tracking.by} is "{tracking.instance}", which {origin}', release, machine)
+        copies.setdefault(cause, []).append(resource)
+    for (mark, origin, release, _), found in copies.items():
+        yield _copied_finding(app, fleet, mark, origin, release, found)
+
+
+def _copied_finding(app: App, fleet: Fleet, mark: str, origin: str, release: str, found: Sequence[Resource]) -> Finding:
+    """The finding for all copies of one origin."""
+    one = len(found) == 1
+    it = "it" if one else "them"
+    danger = f"auto-sync prunes {it}" if app.prune else f"a sync with prune deletes {it}"
+    seen = dict.fromkeys(
+        _volume_text(r) or f"field managers of the live object: {_managers_text(r)}; none of them is Argo CD"
+        for r in found
+    )
+    return Finding(
+        message=f"{enumerated([str(r.id) for r in found], 'object', limit=1)} {'carries' if one else 'carry'} this Application's tracking"
+        f" {mark}, though Argo CD never applied {it}: {danger}.",
+        at=Location(app.ref, found[0].id),
+        evidence=(origin, *seen),
+        related=tuple(Related(app.ref, r.id, role="symptom") for r in found[1:]),
+        fixes=tuple(_fixes(app, fleet, found, release)),
+        explains=tuple(Symptom.extra(r.id) for r in found),
+    )
 
 
 def _is_left_alone(app: App, resource: Resource, tracking: Tracking) -> bool:
@@ -171,18 +186,18 @@ def _volume_text(resource: Resource) -> str:
     return "a provisioner made it for a claim" if resource.kind == "PersistentVolume" else ""
 
 
-def _fixes(app: App, fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
-    if (resource.group, resource.kind) in MACHINE_MADE:
-        yield _exclude_fix(app, resource)
+def _fixes(app: App, fleet: Fleet, found: Sequence[Resource], release: str) -> Iterator[Fix]:
+    if (found[0].group, found[0].kind) in MACHINE_MADE:
+        yield _exclude_fix(app, found[0])
         yield annotation_tracking_fix("names one object")
         return
-    if not fleet.at_least(2, 2) and not _has_all_labels_of_its_maker(app, fleet, resource):
+    if not fleet.at_least(2, 2) and not any(_has_all_labels_of_its_maker(app, fleet, r) for r in found):
         by = "chart" if release else "chart or operator"
         own_key = label_key_fix(f"Track by a label that no {by} writes", "argocd.argoproj.io/instance")
         copies = "" if release else "an operator that copies every label of its object copies this one, too"
         yield replace(own_key, caveat="; ".join(filter(None, (own_key.caveat, copies))))
     yield annotation_tracking_fix("names one object")
-    yield _keep_fix(resource)
+    yield _keep_fix(found)
 
 
 def _has_all_labels_of_its_maker(app: App, fleet: Fleet, resource: Resource) -> bool:
@@ -205,13 +220,14 @@ def _exclude_fix(app: App, resource: Resource) -> Fix:
     )
 
 
-def _keep_fix(resource: Resource) -> Fix:
+def _keep_fix(found: Sequence[Resource]) -> Fix:
+    what, end = ("object", "is") if len(found) == 1 else ("objects", "are")
     return Fix(
-        "Keep the object from being pruned",
+        f"Keep the {what} from being pruned",
         "live",
-        str(resource.id),
-        Edit("command", f"{keeping(resource.id)}\n"),
-        caveat="lasts until the object is created again",
+        ", ".join(str(r.id) for r in found),
+        Edit("command", "".join(f"{keeping(r.id)}\n" for r in found)),
+        caveat=f"lasts until the {what} {end} created again",
         safe=True,
     )
 

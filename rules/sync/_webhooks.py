@@ -1,11 +1,12 @@
-"""Finds a webhook that does not answer because the sync that it blocks brings its own workload."""
+"""Finds why a webhook does not answer: the sync that it blocks brings its own workload, or changes the CA that it is called with."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argolint import App, Resource, ResourceId
-from argolint.values import dig, mapping, parse_time, text_at
+from argolint import App, Resource, ResourceId, Symptom
+from argolint.values import dig, mapping, maps, parse_time, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
 
@@ -25,6 +26,16 @@ def webhook_service(message: str) -> tuple[str, str]:
     """(namespace, name) of the webhook's Service; empty if the message names none."""
     named = ((found[2], found[1]) for found in _SERVICE.finditer(message))
     return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server's own Service
+
+
+def authority_changes(app: App, message: str) -> Iterator[Symptom]:
+    """Differences in the CA of the webhook that the API server does not trust: what makes them is why."""
+    service = webhook_service(message) if "certificate signed by unknown authority" in message else ("", "")
+    for resource in app.resources if service[1] else ():
+        for index, webhook in enumerate(maps(resource.desired, "webhooks")):
+            asked = mapping(webhook, "clientConfig", "service")
+            if (text_at(asked, "namespace"), text_at(asked, "name")) == service:
+                yield Symptom.change(resource.id, f"/webhooks/{index}/clientConfig/caBundle")
 
 
 def own_webhook_workload(app: App, message: str) -> WebhookWorkload | None:

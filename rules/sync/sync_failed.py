@@ -57,10 +57,12 @@ from ._failed_hooks import HookFailure, hook_failure, hook_wants, with_removal
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
 from ._hooks import manifest_of
+from ._leftovers import leftover_sentence
 from ._options import failing_step
 from ._refusals import refusal_fixes, retype_advice, retyping_advice
 from ._slips import coming_slips, mistyped_values
 from ._validation import coming_refusals, server_message, validated
+from ._webhooks import authority_changes
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -180,7 +182,8 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     subject = (
         f"The last sync could not delete {who}{more}" if first.deletes else f"The last sync failed at {hook}{who}{more}"
     )
-    waits = retries_text(app)
+    kept = leftover_sentence(app.held(first.id) if first.id else None, first.message)
+    waits = f", since its patch {kept}" if kept.startswith("keeps a live item") else retries_text(app)
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
     finding = Finding(
@@ -244,6 +247,7 @@ def _origins(app: App, failed: Failed) -> Iterator[Follows]:
     lacking = {split_pointer(error.pointer)[-1] for error in errors if error.sort == "Required value"}
     if resource and any(slip.meant in lacking for slip in coming_slips(resource, whole=False)):
         yield Follows.finding("schema-field-unknown", failed.id, mended=True)
+    yield from (Follows(change, mended=True) for change in authority_changes(app, failed.message))
 
 
 def _is_going(failed: Failed) -> bool:
