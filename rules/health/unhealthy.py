@@ -71,6 +71,7 @@ from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
+from ._scripts import FAILS, script_facts
 from ._trigger_auth import auth_facts, auth_wants
 from ._unseen import failed_condition
 from ._waiting import hook_fixes
@@ -320,24 +321,32 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
     own_words = _init_waits.UNENDED.search(reason) is not None
+    failed = FAILS.match(reason)
     why = (
         f": {reason}"
         if own_words
+        else f', since its health check fails in line {failed["line"]}: "{telling(failed["error"])}"'
+        if failed
         else f': "{_quote(reason)}"'
         if reason
         else ", and neither its status nor its Events say why"
     )
     ends = ENDS.search(reason)
+    around = _around(app, fleet, resource)
     finding = Finding(
         message=_ending(resource, reason, ends) if ends else f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         cause="crash" if job and reason.startswith(f"{job}:") else _cause(resource, reason),
         confidence="likely" if reason else "possible",
-        evidence=(*evidence, *((f"{status}{since}",) if since else ())),
+        evidence=(
+            *evidence,
+            *((f"{status}{since}",) if since else ()),
+            *((f"line {failed['line']} of it: {around['check_line']}",) if failed and around["check_line"] else ()),
+        ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=(
-            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
+            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, around),
             *(() if pod_troubles else hook_fixes(app, resource)),
         ),
         explains=(
@@ -461,6 +470,7 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
         **composite_facts(app, fleet, resource),
         **auth_facts(app, fleet, resource),
+        **script_facts(fleet, resource),
         "scaled": _version_of_target(app, resource),
         "idle": _idle_target(app, resource),
     }
