@@ -337,6 +337,10 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows.finding("claim-unbound", trouble.node.id, mended=True)
         yield Follows(Symptom.health(trouble.node.id))
+    claims = _sharing.claims_of(resource.any) if trouble.cause == "volume" else ()
+    for name, _ in claims:
+        if (claim := app.find("", "PersistentVolumeClaim", resource.namespace, name)) is not None:
+            yield Follows.finding("claim-unbound", claim.id, mended=True)
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:
