@@ -151,10 +151,13 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         or _wrong_mount(app, resource, trouble)
         or _reason_text(trouble, "fits" if resource.kind == "Pod" else "fit")
     )
-    held = _rolling.is_held_by_earlier_pods(resource, trouble)
+    named = _rolling.is_held_by_earlier_pods(resource, trouble)
+    earlier = _sharing.earlier_holder(app, fleet, resource, trouble) if _rolling.keeps_earlier_pods(resource) else None
+    held = named or earlier is not None
     if held:
         lack = "fit on no node" if trouble.verb == "cannot be scheduled" else trouble.verb
-        reason = f"{lack} next to its earlier pods, and its strategy ends none of those first"
+        next_to = f"while {earlier.id.name} has their claim on another node" if earlier else "next to its earlier pods"
+        reason = f"{lack} {next_to}, and its strategy ends none of those first"
     taken = 0 if held else _rolling.one_for_each_node(resource, trouble)
     if taken:
         each = "the only node has one of them" if taken == 1 else f"each of the {taken} nodes has one of them"
@@ -163,11 +166,12 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         message=f"{resource.id if resource.kind == 'Pod' else subject} {reason}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
-        confidence="likely" if trouble.cause == "unknown" or reason.endswith(_SEEMS) else "proven",
+        confidence="likely" if trouble.cause == "unknown" or reason.endswith(_SEEMS) or held != named else "proven",
         evidence=(*_evidence(app, resource, nodes, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
-        ),
+        )
+        + ((Related(app.ref, earlier.id, role="cause"),) if earlier else ()),
         fixes=_rolling.with_next_step(
             resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
         ),
