@@ -65,7 +65,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _own_webhook, _placing, _rolling, _sharing
+from . import _host_ports, _injected, _own_webhook, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -200,6 +200,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     said = trouble.whole or trouble.text
     if trouble.cause == "network" and (webhook := _own_webhook.own_webhook(app, resource, said)) is not None:
         return _admits_itself(finding, resource, webhook)
+    if trouble.verb == "cannot be created" and (added := _injected.added(finding, resource, said)) is not None:
+        return added
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
