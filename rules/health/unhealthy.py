@@ -50,7 +50,7 @@ from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
 from argolint.relations.other_scope import twin_fixes, twin_of_missing
 from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
-from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, number_at, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
@@ -320,7 +320,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    own_words = _init_waits.UNENDED.search(reason) is not None
+    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith(_LOST)
     failed = FAILS.match(reason)
     why = (
         f": {reason}"
@@ -543,6 +543,7 @@ def _reason(
         candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
     sentence += () if pod_troubles else _pod_warnings(app, ailing)
+    candidates += _lost_instances(app, resource)
     candidates += _status_faults(resource, sentence)
     candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6] if c != stopped or c not in lines[0]]
@@ -610,6 +611,16 @@ def _text_order(resource: Resource, text: str) -> int:
         return 0
     found = meaning(resource, text)
     return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
+
+
+_LOST = "no pod or claim of it is left, so its operator makes no first one again"
+
+
+def _lost_instances(app: App, resource: Resource) -> Iterator[str]:
+    """The reason of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
+    made = number_at(resource.live, "status", "latestGeneratedNode") if resource.group == "postgresql.cnpg.io" else 0
+    if made and not any(n.id.kind in ("Pod", "PersistentVolumeClaim", "Job") for n in app.descendants(resource.uid)):
+        yield f"its status counts instances up to {made}, and {_LOST}"
 
 
 def _task_reason(resource: Resource) -> tuple[str, ...]:
