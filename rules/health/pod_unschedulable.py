@@ -367,6 +367,9 @@ def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble)
         if (program := _program(app, fleet, resource, name)) is not None:
             state = f" ({program.health.status})" if program.health.status not in ("", "Healthy") else ""
             return f'{trouble.verb} without Secret "{name}", which {program.id}{state} {_SEEMS}'
+        gone = unmade.gone_hook(app, fleet, resource.namespace, "secret", name)
+        if gone is not None and gone[0] != app.ref:
+            return f'{trouble.verb} without Secret "{name}": {gone[1]} is a hook of Application {gone[0]}, which only its sync makes'
     return ""
 
 
