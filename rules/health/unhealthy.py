@@ -54,8 +54,10 @@ from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps,
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
+from .. import shared
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
+from ..shared.operators import unapproved_plan
 from ..shared.pods import (
     ENDS,
     Trouble,
@@ -320,7 +322,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith(_LOST)
+    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith((_LOST, _ASKS))
     failed = FAILS.match(reason)
     why = (
         f": {reason}"
@@ -348,6 +350,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         fixes=(
             *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, around),
             *(() if pod_troubles else hook_fixes(app, resource)),
+            *(
+                advice(
+                    shared.__name__,
+                    f"awaits-approval/{resource.kind}",
+                    {"installed": dig(resource.live, "status", "installedCSV")},
+                )
+                if reason.endswith(_ASKS)
+                else ()
+            ),
         ),
         explains=(
             Symptom.health(resource.id),
@@ -543,7 +554,7 @@ def _reason(
         candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
     sentence += () if pod_troubles else _pod_warnings(app, ailing)
-    candidates += _lost_instances(app, resource)
+    candidates += _unsaid_reason(app, resource)
     candidates += _status_faults(resource, sentence)
     candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6] if c != stopped or c not in lines[0]]
@@ -613,11 +624,14 @@ def _text_order(resource: Resource, text: str) -> int:
     return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
 
 
+_ASKS = "awaits approval"
 _LOST = "no pod or claim of it is left, so its operator makes no first one again"
 
 
-def _lost_instances(app: App, resource: Resource) -> Iterator[str]:
-    """The reason of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
+def _unsaid_reason(app: App, resource: Resource) -> Iterator[str]:
+    """The reason of a Subscription of OLM that waits for a person, or of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
+    if plan := unapproved_plan(resource.live) if resource.kind == "Subscription" else "":
+        yield f"its InstallPlan {plan} {_ASKS}"
     made = number_at(resource.live, "status", "latestGeneratedNode") if resource.group == "postgresql.cnpg.io" else 0
     if made and not any(n.id.kind in ("Pod", "PersistentVolumeClaim", "Job") for n in app.descendants(resource.uid)):
         yield f"its status counts instances up to {made}, and {_LOST}"

@@ -53,6 +53,7 @@ from argolint.values.patterns import regex
 from .. import shared
 from ..shared import age, pod_fixes, pods
 from ..shared.operations import has_revision_moved, sync_again_command
+from ..shared.operators import unapproved_plan
 from . import _hooks
 from ._failures import Failed, result_failure
 from ._refusals import refusal_fixes
@@ -250,6 +251,8 @@ def _reason(
         return (
             f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
         )
+    if plan := unapproved_plan(_live_object(app, node)):
+        return f"whose InstallPlan {plan} awaits approval"
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
@@ -483,6 +486,12 @@ def _cause_fixes(
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
             yield from advice(__package__, "hook-stuck/own-check", facts)
+        if plan := unapproved_plan(live):
+            yield from advice(__package__, "hook-stuck/approval", {"plan": plan, "namespace": id_.namespace})
+            yield from advice(
+                shared.__name__, f"awaits-approval/{id_.kind}", {"installed": dig(live, "status", "installedCSV")}
+            )
+            return
         if node is not None and node.health.status == "Suspended":
             facts = {"app": str(app.ref), "kind": id_.kind, "name": id_.name}
             yield from (
