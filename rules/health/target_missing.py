@@ -420,6 +420,17 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
             [{"op": "add", "path": at, "value": near.namespace}],
             "its listeners must admit this namespace",
         )
+    elif (
+        near is not None
+        and (near.kind, near.name) == (key.kind, key.name)
+        and (get(resource.desired, at := f"{named.pointer.rpartition('/')[0]}/namespace", None) == key.namespace)
+    ):
+        yield manifest_patch(
+            resource.id,
+            f"Name the {near.kind} of namespace {near.namespace}",
+            [{"op": "replace", "path": at, "value": near.namespace}],
+            "a reference to another namespace may need a ReferenceGrant" if "Route" in resource.kind else "",
+        )
     text = f"create {key!s}, or remove the reference from {resource.id}\n"
     yield manifest_text(resource.id, "Create what is missing, or remove the reference", text)
 
