@@ -625,7 +625,7 @@ def _text_order(resource: Resource, text: str) -> int:
 
 
 _ASKS = "awaits approval"
-_LOST = "no pod or claim of it is left, so its operator makes no first one again"
+_LOST = "no pod or claim is left, so its operator makes none"
 
 
 def _unsaid_reason(app: App, resource: Resource) -> Iterator[str]:
