@@ -331,6 +331,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "word": {},
                 "halts": {"const": True},
                 "is": {},
+                "resume": {},
             },
         },
     },

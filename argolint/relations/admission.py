@@ -16,6 +16,7 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, peer
 from argolint.relations.polarity import every_condition
 from argolint.values import enumerated, mapping, maps, text_at, texts
+from argolint.values.kubernetes import is_of_current_spec
 
 _GATEWAY_API = "gateway.networking.k8s.io"
 _SPACE_LABEL = "kubernetes.io/metadata.name"
@@ -32,7 +33,7 @@ _OF_PROTOCOL: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The Gateway that a refused parentRef names: its owner, its id, its manifest and live state; the reference and its place in the route."""
+    """The Gateway that a refused parentRef names: its owner, its id, its manifest and live state; the reference and its place in the route; the controller that refuses, and its reason."""
 
     app: AppRef
     id: ResourceId
@@ -40,30 +41,31 @@ class _Named:
     live: Object
     ref: Object
     pointer: str
+    controller: str
+    reason: str
 
 
 def wanted_gateways(complaint: Complaint) -> Iterator[Want]:
     """The Gateways of other applications that a refused route names."""
-    for id_, _ in _refused_gateways(complaint):
+    for id_, *_ in _refused_gateways(complaint):
         if complaint.app.resource(id_.key) is None:
             yield from (Want("peer", id_, app=owner) for owner in complaint.fleet.owners(id_.key)[:1])
 
 
-def _refused_gateways(complaint: Complaint) -> Iterator[tuple[ResourceId, Object]]:
-    """The Gateways whose controller has not accepted the route, each with its reference in the status."""
+def _refused_gateways(complaint: Complaint) -> Iterator[tuple[ResourceId, Object, str, str]]:
+    """The Gateways whose controller has not accepted the route, each with its reference in the status, the controller and its reason."""
     id_ = complaint.id
     resource = complaint.app.held(id_)
     if id_ is None or resource is None or id_.group != _GATEWAY_API:
         return
     for parent in maps(resource.live, "status", "parents"):
         ref = mapping(parent, "parentRef")
-        refused = any(
-            (c.get("type"), c.get("status")) == ("Accepted", "False") and c.get("reason") in _REASONS
-            for c in maps(parent, "conditions")
-        )
-        if refused and (text_at(ref, "kind") or "Gateway") == "Gateway":
+        accepted = next((c for c in maps(parent, "conditions") if c.get("type") == "Accepted"), {})
+        reason = text_at(accepted, "reason") if accepted.get("status") == "False" else ""
+        if reason in _REASONS and (text_at(ref, "kind") or "Gateway") == "Gateway":
             space = text_at(ref, "namespace") or id_.namespace
-            yield ResourceId(_GATEWAY_API, "Gateway", space, text_at(ref, "name"), "v1", complaint.app.cluster), ref
+            gateway = ResourceId(_GATEWAY_API, "Gateway", space, text_at(ref, "name"), "v1", complaint.app.cluster)
+            yield gateway, ref, text_at(parent, "controllerName"), reason
 
 
 _REASONS = ("NotAllowedByListeners", "NoMatchingParent", "NoMatchingListenerHostname")
@@ -71,7 +73,7 @@ _REASONS = ("NotAllowedByListeners", "NoMatchingParent", "NoMatchingListenerHost
 
 def _named_gateways(complaint: Complaint) -> Iterator[_Named]:
     written = maps(complaint.manifest, "spec", "parentRefs")
-    for id_, ref in _refused_gateways(complaint):
+    for id_, ref, controller, reason in _refused_gateways(complaint):
         held: Resource | None = complaint.app.resource(id_.key)
         owner = complaint.app.ref
         for ref_of_app in complaint.fleet.owners(id_.key)[:1] if held is None else ():
@@ -82,7 +84,8 @@ def _named_gateways(complaint: Complaint) -> Iterator[_Named]:
         if place is None:  # a controller writes the namespace that the route leaves out
             place = next((i for i, one in enumerate(written) if one.get("name") == ref.get("name")), None)
         if held is not None and held.any and place is not None:
-            yield _Named(owner, held.id, held.any, held.live or {}, written[place], f"/spec/parentRefs/{place}")
+            pointer = f"/spec/parentRefs/{place}"
+            yield _Named(owner, held.id, held.any, held.live or {}, written[place], pointer, controller, reason)
 
 
 def refused_by_gateway(complaint: Complaint) -> Iterator[Explained]:
@@ -106,6 +109,34 @@ def refused_by_gateway(complaint: Complaint) -> Iterator[Explained]:
         if states and all(said is not None for _, said in states):
             yield _ill_listener(complaint, named, *states[0])
             return
+        takes = next((one for _, one, fault in faults if not fault), None)
+        if takes is not None and named.reason in _JUDGED and _is_seen(named.live):
+            yield _refused_before(complaint, named, text_at(takes, "name"))
+            return
+
+
+_JUDGED = ("NotAllowedByListeners", "NoMatchingListenerHostname")
+"""Reasons that the listener's manifest alone confirms or denies."""
+
+
+def _is_seen(gateway: Object) -> bool:
+    """Whether the controller has judged the Gateway as it is now."""
+    return any(is_of_current_spec(gateway, c) is True for c in maps(gateway, "status", "conditions"))
+
+
+def _refused_before(complaint: Complaint, named: _Named, listener: str) -> Explained:
+    """The listener takes the route by now, and the controller has not judged the route since (envoyproxy/gateway#8861)."""
+    facts = {**_facts(complaint, named), "controller": named.controller}
+    return Explained(
+        "contradicts",
+        named.app,
+        named.id,
+        f'{complaint.id} counts as refused ({named.reason}), though listener "{listener}" of {named.id}{facts["owner"]} takes it by now.',
+        evidence=(f"the controller has seen the present spec of {named.id}",),
+        fixes=advice(__package__, "contradicts/refused-before", facts, complaint.id),
+        likely=True,
+        pointer=named.pointer,
+    )
 
 
 def _listener_fault(live: Object, name: str) -> str | None:

@@ -9,7 +9,7 @@ from argolint.model import Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import dig, maps, text_at
+from argolint.values import dig, mapping, maps, text_at
 from argolint.values.kubernetes import kubectl_kind
 
 _PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
@@ -35,7 +35,9 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
         foreign = {text_at(e, "controllerName") for e in bad}.isdisjoint(text_at(e, "controllerName") for e in good)
         nothing_his = all(_refusal_reason(e) in _NOT_HIS for e in bad)
         judged = [entry.get(owner) for entry in good]
-        if not left and not (foreign and (nothing_his or all(e.get(owner) in judged for e in bad))):
+        same = all(e.get(owner) in judged for e in bad)
+        his_target = all(_is_target(resource.live, mapping(e, owner)) for e in bad)  # and no Gateway of the controller
+        if not left and not (foreign and (nothing_his or same or his_target)):
             continue
         of, accepts = text_at(bad[0], "controllerName"), text_at(good[0], "controllerName")
         name = "/".join(filter(None, (text_at(bad[0], owner, "name"), text_at(bad[0], owner, "sectionName"))))
@@ -43,7 +45,11 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
             f"{id_} counts as unhealthy because of what its status still says about {name}, which it no longer names."
             if left
             else f"{id_} is accepted by {excerpt(accepts, 80)}; Argo CD also counts {excerpt(of, 80)}, which "
-            + ("finds nothing of its own in it." if nothing_his else f"refuses it for the same {name}.")
+            + (
+                "finds nothing of its own in it."
+                if nothing_his
+                else f"refuses it for {'the same ' if same else ''}{name}."
+            )
         )
         facts = {
             "object": str(id_),
@@ -65,6 +71,12 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
             likely=True,
         )
         return
+
+
+def _is_target(live: Object, ref: Object) -> bool:
+    """Whether the reference names what a policy is attached to."""
+    fields = ("group", "kind", "name")
+    return any(all(target.get(f) == ref.get(f) for f in fields) for target in maps(live, "spec", "targetRefs"))
 
 
 def _refusal_reason(entry: Object) -> str:

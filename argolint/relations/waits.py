@@ -60,13 +60,18 @@ def wait_of(group: str, kind: str, fleet: Fleet) -> Wait | None:
     return None if fleet.derive(has_own_check, group, kind) else found  # the needs of the user's own check are unknown
 
 
-def has_own_check(fleet: Fleet, group: str, kind: str) -> bool:
-    """True if this Argo CD's settings have a health check for the kind (util/lua/lua.go: a key by name, or with wildcards)."""
+def own_check(fleet: Fleet, group: str, kind: str) -> tuple[str, Object]:
+    """The key and the entry of this Argo CD's settings with a health check for the kind (util/lua/lua.go: a key by name, or with wildcards); empty without one."""
     name = f"{group}/{kind}" if group else kind
-    return any(
-        fnmatchcase(name, key) and any(text_at(entry, field) for field in ("healthLua", "health.lua"))
-        for key, entry in fleet.overrides.items()
-    )
+    for key, entry in fleet.overrides.items():
+        if fnmatchcase(name, key) and any(text_at(entry, field) for field in ("healthLua", "health.lua")):
+            return key, entry
+    return "", {}
+
+
+def has_own_check(fleet: Fleet, group: str, kind: str) -> bool:
+    """True if this Argo CD's settings have a health check for the kind."""
+    return bool(own_check(fleet, group, kind)[0])
 
 
 def is_idle(manifest: Object, wait: Wait) -> bool:

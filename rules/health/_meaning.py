@@ -16,6 +16,7 @@ from ..shared.fields import field_fixes
 from ..shared.messages import catalogue
 from ._composites import NO_COMPOSITE
 from ._grafanas import NO_FACTS
+from ._scripts import NO_SCRIPT
 from ._trigger_auth import NO_AUTH
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
@@ -217,6 +218,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         **NO_FACTS,
         **NO_COMPOSITE,
         **NO_AUTH,
+        **NO_SCRIPT,
         "scaled": "",
         "idle": "",
     }

@@ -102,10 +102,9 @@ def held_by_sibling(app: App, fleet: Fleet, workload: Resource, trouble: Trouble
     if match is None or match.entry.id not in ("volume/elsewhere", "volume/slow") or counts is None or counts.most < 2:
         return None
     obj, named = workload.live or workload.desired, holders(said)
-    siblings = [n for n in app.descendants(workload.uid) if n.id.kind == "Pod" and n.uid != trouble.node.uid]
-    attached = any(e.reason == "SuccessfulAttachVolume" for e in app.events(trouble.node.id, trouble.node.uid) or ())
-    near = [] if named or attached else [n for n in siblings if _runs_elsewhere(n, trouble.node)]
-    holder = next((n for n in siblings if n.id.name in named), next(iter(near), None))
+    siblings = (n for n in app.descendants(workload.uid) if n.id.kind == "Pod" and n.uid != trouble.node.uid)
+    near = None if named else _pod_elsewhere(app, workload, trouble)
+    holder = next((n for n in siblings if n.id.name in named), near)
     found = shared_claim(app, fleet, workload, obj)
     claims = [(found.claim.name, found.pointer)] if found is not None else list(claims_of(obj)) if named else []
     if holder is None or len(claims) != 1 or (found is not None and found.one_pod):
@@ -113,6 +112,26 @@ def held_by_sibling(app: App, fleet: Fleet, workload: Resource, trouble: Trouble
     name, pointer = claims[0]
     claim = ResourceId("", "PersistentVolumeClaim", workload.namespace, name, "v1", app.cluster)
     return HeldClaim(claim, pointer, holder, bool(named))
+
+
+def earlier_holder(app: App, fleet: Fleet, workload: Resource, trouble: Trouble) -> Node | None:
+    """A pod on another node, where a new one waits for a claim of the workload that one node alone may have, and no Event names a holder."""
+    match = catalogue().match(trouble.whole or trouble.text, "volume") if trouble.cause == "volume" else None
+    if match is None or match.entry.id != "volume/slow" or _are_together(pod_spec(workload.live)[1]):
+        return None
+    claims = (_claim(app, fleet, workload.namespace, name) for name, _ in claims_of(workload.live))
+    states = (state for claim in claims if claim is not None and (state := after_sync(claim)) is not None)
+    alone = any(list(texts(s, "spec", "accessModes")) == _ONE_NODE and not _SHARES.search(_class_of(s)) for s in states)
+    return _pod_elsewhere(app, workload, trouble) if alone else None
+
+
+def _pod_elsewhere(app: App, workload: Resource, trouble: Trouble) -> Node | None:
+    """A running pod of the workload on another node than the one in trouble, if no volume was attached for that one."""
+    waiting = trouble.node
+    if any(e.reason == "SuccessfulAttachVolume" for e in app.events(waiting.id, waiting.uid) or ()):
+        return None
+    pods = (n for n in app.descendants(workload.uid) if n.id.kind == "Pod" and n.uid != waiting.uid)
+    return next((n for n in pods if _runs_elsewhere(n, waiting)), None)
 
 
 def _runs_elsewhere(node: Node, waiting: Node) -> bool:

@@ -93,10 +93,11 @@ def _every_waiting_claim(app: App, options: Patience) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of waiting claims, the claims that StatefulSets have made, and the volumes that other applications manage."""
+    """Events of waiting claims and their pods, the claims that StatefulSets have made, and the volumes that other applications manage."""
     yield from (Want("live", node.id) for node in _made_claims(app, options))
     waiting = [claim for claim in _every_waiting_claim(app, options) if claim.uid]
     yield from (Want("events", claim.id, claim.uid) for claim in waiting)
+    yield from (Want("events", pod.id, pod.uid) for claim in waiting for pod in _users(app, claim))
     if not any(_needs_existing_volume(app, claim) for claim in waiting):
         return
     if len(fleet.of_kind(app.cluster, "", "PersistentVolume")) <= _PEERS:
@@ -114,14 +115,17 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 _NO_MAKER = regex(
-    r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found|already bound to a different claim",
+    r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found|already bound to a different claim"
+    r"|didn't find available persistent volumes to bind",
     re.IGNORECASE,
 )
 
 
 def _needs_existing_volume(app: App, claim: Resource) -> bool:
-    """Whether nothing creates a volume for it, by its controller's message: then only existing volumes count."""
-    return any(_NO_MAKER.search(event.message) for event in app.events(claim.id, claim.uid) or ())
+    """Whether nothing creates a volume for it, by its controller's message or the scheduler's: then only existing volumes count."""
+    asked = ((claim.id, claim.uid), *((pod.id, pod.uid) for pod in _users(app, claim)))
+    said = (event for id_, uid in asked for event in app.events(id_, uid) or ())
+    return any(_NO_MAKER.search(event.message) for event in said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,15 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
         )
 
 
+_SHOWN = 3
+
+
+def _users(app: App, claim: Resource) -> tuple[Node, ...]:
+    """The first pods that wait for the claim."""
+    waiting = (n for n in app.nodes_of("Pod", "") if n.id.namespace == claim.namespace and n.health.status != "Healthy")
+    return tuple(islice((n for n in waiting if _mounts(app, n, claim)), _SHOWN))
+
+
 def _mounts(app: App, pod: Node, claim: Resource) -> bool:
     """Whether the workload above the pod gives it this claim; False where no managed object shows its volumes."""
     owner = app.resource(app.root(pod).id.key)
@@ -242,22 +255,17 @@ def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
     other = found.other
     name = f"{other.kind} {other.name}" if other else ""
     has = "is there" if found.cause == "no-class" else f"has {excerpt(found.offered, 120)}"
-    users = [
-        n
-        for n in app.nodes
-        if n.id.kind == "Pod"
-        and n.id.namespace == claim.namespace
-        and n.health.status != "Healthy"
-        and _mounts(app, n, claim)
-    ]
+    why = f"it asks for {excerpt(found.asked, 120)}, {name} {has}"
+    if found.kept:
+        why = f"{name} is Released, kept for a deleted claim of its name"
     return Finding(
-        message=f"{claim.id} stays unbound: it asks for {excerpt(found.asked, 120)}, {name} {has}, so its pods are not scheduled.",
+        message=f"{claim.id} stays unbound: {why}, so its pods are not scheduled.",
         at=Location(app.ref, claim.id, found.pointer),
         cause=found.cause,
         confidence="likely",
         evidence=(f"health of {claim.id}: {claim.health.status} {claim.health.message}".rstrip(),),
         related=((Related(app.ref, other, role="other"),) if other and app.resource(other.key) else ())
-        + tuple(Related(app.ref, n.id, role="symptom") for n in users[:3]),
+        + tuple(Related(app.ref, n.id, role="symptom") for n in _users(app, claim)),
         fixes=_fixes(app, claim, found),
         explains=(Symptom.health(claim.id),),
     )

@@ -65,7 +65,7 @@ from ..shared.pods import (
     unwell_below,
     wanted_events,
 )
-from . import _host_ports, _own_webhook, _placing, _rolling, _sharing
+from . import _host_ports, _injected, _own_webhook, _placing, _rolling, _sharing
 
 _NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
@@ -151,10 +151,13 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         or _wrong_mount(app, resource, trouble)
         or _reason_text(trouble, "fits" if resource.kind == "Pod" else "fit")
     )
-    held = _rolling.is_held_by_earlier_pods(resource, trouble)
+    named = _rolling.is_held_by_earlier_pods(resource, trouble)
+    earlier = _sharing.earlier_holder(app, fleet, resource, trouble) if _rolling.keeps_earlier_pods(resource) else None
+    held = named or earlier is not None
     if held:
         lack = "fit on no node" if trouble.verb == "cannot be scheduled" else trouble.verb
-        reason = f"{lack} next to its earlier pods, and its strategy ends none of those first"
+        next_to = f"while {earlier.id.name} has their claim on another node" if earlier else "next to its earlier pods"
+        reason = f"{lack} {next_to}, and its strategy ends none of those first"
     taken = 0 if held else _rolling.one_for_each_node(resource, trouble)
     if taken:
         each = "the only node has one of them" if taken == 1 else f"each of the {taken} nodes has one of them"
@@ -163,11 +166,12 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         message=f"{resource.id if resource.kind == 'Pod' else subject} {reason}.",
         at=Location(app.ref, resource.id, trouble_pointer(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
-        confidence="likely" if trouble.cause == "unknown" or reason.endswith(_SEEMS) else "proven",
+        confidence="likely" if trouble.cause == "unknown" or reason.endswith(_SEEMS) or held != named else "proven",
         evidence=(*_evidence(app, resource, nodes, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
-        ),
+        )
+        + ((Related(app.ref, earlier.id, role="cause"),) if earlier else ()),
         fixes=_rolling.with_next_step(
             resource, trouble.node.id, _fixes(app, fleet, resource, trouble, held=held, taken=taken), trouble.cause
         ),
@@ -196,6 +200,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     said = trouble.whole or trouble.text
     if trouble.cause == "network" and (webhook := _own_webhook.own_webhook(app, resource, said)) is not None:
         return _admits_itself(finding, resource, webhook)
+    if trouble.verb == "cannot be created" and (added := _injected.added(finding, resource, said)) is not None:
+        return added
     if _rolling.stays_behind(resource, trouble):
         return _rolling.left_behind(finding, resource, trouble)
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (said,)))
@@ -337,6 +343,10 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
     if trouble.node.id.kind == "PersistentVolumeClaim":
         yield Follows.finding("claim-unbound", trouble.node.id, mended=True)
         yield Follows(Symptom.health(trouble.node.id))
+    claims = _sharing.claims_of(resource.any) if trouble.cause == "volume" else ()
+    for name, _ in claims:
+        if (claim := app.find("", "PersistentVolumeClaim", resource.namespace, name)) is not None:
+            yield Follows.finding("claim-unbound", claim.id, mended=True)
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:
@@ -357,6 +367,9 @@ def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble)
         if (program := _program(app, fleet, resource, name)) is not None:
             state = f" ({program.health.status})" if program.health.status not in ("", "Healthy") else ""
             return f'{trouble.verb} without Secret "{name}", which {program.id}{state} {_SEEMS}'
+        gone = unmade.gone_hook(app, fleet, resource.namespace, "secret", name)
+        if gone is not None and gone[0] != app.ref:
+            return f'{trouble.verb} without Secret "{name}": {gone[1]} is a hook of Application {gone[0]}, which only its sync makes'
     return ""
 
 

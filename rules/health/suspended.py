@@ -20,6 +20,7 @@ from functools import cache
 
 from argolint import App, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.edits import live_command, manifest_patch, removals
+from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
@@ -27,6 +28,7 @@ from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
 
+from .. import shared
 from ._meaning import stopped_by_fault
 from ._uncounted import uncounted
 
@@ -68,6 +70,8 @@ def _switches_by_kind() -> Mapping[tuple[str, str], Sequence[Object]]:
 def _active_switch(resource: Resource) -> Object | None:
     """The entry of suspended.yaml that applies to the object; None if it is not paused."""
     entries = _switches_by_kind().get((resource.group, resource.kind), ())
+    if resource.health.status != "Suspended":
+        entries = tuple(entry for entry in entries if "resume" not in entry)
     if resource.health.status not in ("", "Healthy"):
         entries = (*entries, *_switches_by_kind()["*", "*"])
     for entry in entries:
@@ -139,9 +143,12 @@ def _finding(app: App, fleet: Fleet, resource: Resource, switch: Object) -> Find
     place = "in Git" if in_git else "live"
     after = _pause_duration(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
-    misread = "is" in switch and in_git and resource.health.status in ("Progressing", "Degraded")
+    misread = (
+        "is" in switch and in_git and ("resume" in switch or resource.health.status in ("Progressing", "Degraded"))
+    )
     if misread:
-        end = f", and Argo CD shows it as {resource.health.status}: its health check knows no such state"
+        lacks = "does not read that field" if "resume" in switch else "knows no such state"
+        end = f", and Argo CD shows it as {resource.health.status}: its health check {lacks}"
     waited = _halfway_time(app, resource) if not after and not in_git else None
     if waited is not None:
         end = f" for {age_text(waited)}, so two versions of it run until someone promotes it"
@@ -154,10 +161,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, switch: Object) -> Find
         fixes=()
         if after
         else (
-            *_fixes(app, resource, pointer, in_git=in_git),
+            *(advice(shared.__name__, f"stopped/{resource.kind}", {}) if misread else ()),
+            *_fixes(app, resource, switch, in_git=in_git),
             *(uncounted(fleet, resource, "it is stopped") if misread else ()),
         ),
-        explains=(Symptom.health(resource.id),) if halted else (),
+        explains=(Symptom.health(resource.id),) if halted and not app.is_awaiting(resource.id) else (),
     )
 
 
@@ -185,8 +193,16 @@ def _pause_duration(resource: Resource) -> str:
     return str(dig(steps[now], "pause", "duration") or "") if now < len(steps) else ""
 
 
-def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Iterator[Fix]:
-    if in_git:
+def _fixes(app: App, resource: Resource, switch: Object, *, in_git: bool) -> Iterator[Fix]:
+    pointer = str(switch["pointer"])
+    if in_git and "resume" in switch:
+        yield manifest_patch(
+            resource.id,
+            "Or let it run by Git",
+            [{"op": "replace", "path": pointer, "value": switch["resume"]}],
+            "it starts at the next sync",
+        )
+    elif in_git:
         yield manifest_patch(
             resource.id,
             f"Remove {pointer} from Git",

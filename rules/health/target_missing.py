@@ -348,7 +348,7 @@ def _finding(
 ) -> Finding:
     where = str(key)
     near = found.near
-    hint, astray = "", None
+    hint, astray, home = "", None, ""
     elsewhere = near is not None and near.kind == key.kind and near.namespace != key.namespace and not found.evidence
     if near is not None:
         name = near.name if near.kind == key.kind else f"{near.kind} {near.name}"
@@ -357,7 +357,10 @@ def _finding(
         astray = own if own is not None and _is_astray(app, own, key) else None
         hint = f"; namespace {near.namespace} has one" if is_other else f"; {name} exists"
         if astray is not None:
-            hint = f": its manifest writes namespace {near.namespace}"
+            hint, home = f": its manifest writes namespace {near.namespace}", key.namespace
+        elif own is not None and _follows_its_referrer(app, resource, named, near):
+            astray, home = resource, near.namespace
+            hint = f"; namespace {home}, the destination, has it"
     return Finding(
         message=f"{resource.id} names {where}, which does not exist{hint}, so {consequence}.",
         at=Location(app.ref, resource.id, named.pointer),
@@ -365,7 +368,7 @@ def _finding(
         confidence="proven" if found.evidence else "possible" if elsewhere and astray is None else "likely",
         evidence=tuple(filter(None, (found.evidence, f"no application lists {where}, and the resource tree has none"))),
         related=tuple(_related(app, near)),
-        fixes=(*_home_fixes(astray, key), *_fixes(resource, named, key, near)),
+        fixes=(*_home_fixes(astray, home), *_fixes(resource, named, key, near)),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
     )
 
@@ -381,12 +384,18 @@ def _is_astray(app: App, own: Resource, key: ResourceKey) -> bool:
     return own.desired is not None and alone and key.namespace == app.destination_namespace != own.namespace
 
 
-def _home_fixes(astray: Resource | None, key: ResourceKey) -> Iterator[Fix]:
+def _follows_its_referrer(app: App, resource: Resource, named: Reference, near: ResourceKey) -> bool:
+    """Whether the object that names it is astray itself, and would find it at home, since the reference has no namespace of its own."""
+    own = get(resource.any, f"{named.pointer.rpartition('/')[0]}/namespace", None)
+    return own is None and _is_astray(app, resource, near)
+
+
+def _home_fixes(astray: Resource | None, home: str) -> Iterator[Fix]:
     """The fix for an object of this very application whose manifest writes another namespace."""
     if astray is not None:
-        step: Operation = {"op": "replace", "path": "/metadata/namespace", "value": key.namespace}
+        step: Operation = {"op": "replace", "path": "/metadata/namespace", "value": home}
         yield manifest_patch(
-            astray.id, f"Write namespace {key.namespace} in the manifest of {key.kind} {key.name}", [step]
+            astray.id, f"Write namespace {home} in the manifest of {astray.kind} {astray.name}", [step]
         )
 
 
@@ -410,6 +419,17 @@ def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: Resourc
             f"Name the Gateway of namespace {near.namespace}",
             [{"op": "add", "path": at, "value": near.namespace}],
             "its listeners must admit this namespace",
+        )
+    elif (
+        near is not None
+        and (near.kind, near.name) == (key.kind, key.name)
+        and (get(resource.desired, at := f"{named.pointer.rpartition('/')[0]}/namespace", None) == key.namespace)
+    ):
+        yield manifest_patch(
+            resource.id,
+            f"Name the {near.kind} of namespace {near.namespace}",
+            [{"op": "replace", "path": at, "value": near.namespace}],
+            "a reference to another namespace may need a ReferenceGrant" if "Route" in resource.kind else "",
         )
     text = f"create {key!s}, or remove the reference from {resource.id}\n"
     yield manifest_text(resource.id, "Create what is missing, or remove the reference", text)

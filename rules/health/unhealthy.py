@@ -50,12 +50,14 @@ from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import is_rolled_out
 from argolint.relations.other_scope import twin_fixes, twin_of_missing
 from argolint.relations.polarity import every_condition, may_report_fault, reports_fault, reports_success
-from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps, number_at, parse_time, sh, text_at
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
+from .. import shared
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
+from ..shared.operators import unapproved_plan
 from ..shared.pods import (
     ENDS,
     Trouble,
@@ -71,6 +73,7 @@ from ._composites import composite_facts, composition_wants
 from ._grafanas import NO_FACTS, grafana_facts
 from ._meaning import facts_of, is_silent, meaning, of_kind, of_reason, stopped_by_fault
 from ._policies import policy_against_operator
+from ._scripts import FAILS, script_facts
 from ._trigger_auth import auth_facts, auth_wants
 from ._unseen import failed_condition
 from ._waiting import hook_fixes
@@ -319,26 +322,43 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    own_words = _init_waits.UNENDED.search(reason) is not None
+    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith((_LOST, _ASKS))
+    failed = FAILS.match(reason)
     why = (
         f": {reason}"
         if own_words
+        else f', since its health check fails in line {failed["line"]}: "{telling(failed["error"])}"'
+        if failed
         else f': "{_quote(reason)}"'
         if reason
         else ", and neither its status nor its Events say why"
     )
     ends = ENDS.search(reason)
+    around = _around(app, fleet, resource)
     finding = Finding(
         message=_ending(resource, reason, ends) if ends else f"{resource.id} is {_health_text(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         cause="crash" if job and reason.startswith(f"{job}:") else _cause(resource, reason),
         confidence="likely" if reason else "possible",
-        evidence=(*evidence, *((f"{status}{since}",) if since else ())),
+        evidence=(
+            *evidence,
+            *((f"{status}{since}",) if since else ()),
+            *((f"line {failed['line']} of it: {around['check_line']}",) if failed and around["check_line"] else ()),
+        ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=(
-            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, _around(app, fleet, resource)),
+            *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, around),
             *(() if pod_troubles else hook_fixes(app, resource)),
+            *(
+                advice(
+                    shared.__name__,
+                    f"awaits-approval/{resource.kind}",
+                    {"installed": dig(resource.live, "status", "installedCSV")},
+                )
+                if reason.endswith(_ASKS)
+                else ()
+            ),
         ),
         explains=(
             Symptom.health(resource.id),
@@ -461,6 +481,7 @@ def _around(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         **(grafana_facts(app, fleet, resource) if resource.group.startswith("grafana.") else NO_FACTS),
         **composite_facts(app, fleet, resource),
         **auth_facts(app, fleet, resource),
+        **script_facts(fleet, resource),
         "scaled": _version_of_target(app, resource),
         "idle": _idle_target(app, resource),
     }
@@ -533,6 +554,7 @@ def _reason(
         candidates = [f"{n.id}: {n.health.message}".rstrip(": ") for n in ailing if n.id == job]
     sentence = [_event_text(e) for e in events or () if e.type == "Warning"]
     sentence += () if pod_troubles else _pod_warnings(app, ailing)
+    candidates += _unsaid_reason(app, resource)
     candidates += _status_faults(resource, sentence)
     candidates += _task_reason(resource)
     lines += [excerpt(c, 400) for c in candidates[:6] if c != stopped or c not in lines[0]]
@@ -600,6 +622,19 @@ def _text_order(resource: Resource, text: str) -> int:
         return 0
     found = meaning(resource, text)
     return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
+
+
+_ASKS = "awaits approval"
+_LOST = "no pod or claim is left, so its operator makes none"
+
+
+def _unsaid_reason(app: App, resource: Resource) -> Iterator[str]:
+    """The reason of a Subscription of OLM that waits for a person, or of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
+    if plan := unapproved_plan(resource.live) if resource.kind == "Subscription" else "":
+        yield f"its InstallPlan {plan} {_ASKS}"
+    made = number_at(resource.live, "status", "latestGeneratedNode") if resource.group == "postgresql.cnpg.io" else 0
+    if made and not any(n.id.kind in ("Pod", "PersistentVolumeClaim", "Job") for n in app.descendants(resource.uid)):
+        yield f"its status counts instances up to {made}, and {_LOST}"
 
 
 def _task_reason(resource: Resource) -> tuple[str, ...]:

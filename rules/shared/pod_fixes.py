@@ -35,7 +35,7 @@ from .pods import (
     volumes_named,
 )
 from .references import MountedKey, near_names, read_keys, rename_operations
-from .unmade import hook_job, making_workload, policy_facts, silent_maker, vault_facts
+from .unmade import gone_hook, hook_job, making_workload, policy_facts, silent_maker, vault_facts
 
 _CONTROL_PLANE = "node-role.kubernetes.io/"
 _KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
@@ -102,8 +102,9 @@ def _absent_facts(
         made |= {"there": maker.live is not False, "auth": "", "login": False, "denied": ""}
         silent = silent_maker(app, fleet, id_.namespace, name)
         return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
-    if _is_gone_hook(app, id_.namespace, kind, name):
-        return "missing-hook", {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
+    if (gone := gone_hook(app, fleet, id_.namespace, kind, name)) is not None:
+        owner, hook_made = gone
+        return "missing-hook", {"command": Shell(handover.sync(owner)), "app": str(owner), "made": hook_made}
     awaited = app.operation.awaited if app.operation else None
     waits = awaited is not None and awaited.reason == "healthy state of"
     hook = hook_job(app, id_.namespace, kind, name)
@@ -207,20 +208,6 @@ def _near_facts(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, nam
     near, hashed = near_names(app, fleet, kind, id_.namespace, name) if kind else ("", "")
     patch = rename_operations(obj, kind, name, near) if near else []
     return {"near": near if patch else "", "patch": patch, "hashed": hashed}
-
-
-def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
-    """Whether the last sync made the object as a hook: no comparison misses it, and only a sync makes it again."""
-    operation = app.operation
-    wanted = (kind, namespace, name)
-    return (
-        operation is not None
-        and operation.phase == "Succeeded"
-        and any(
-            r.get("hookType") and (text_at(r, "kind").lower(), r.get("namespace"), r.get("name")) == wanted
-            for r in operation.results
-        )
-    )
 
 
 def _maker_text(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:

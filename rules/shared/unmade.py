@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from argolint import App, Event, Fleet, Json, Node, Object, Resource, Want
+from argolint import App, AppRef, Event, Fleet, Json, Node, Object, Resource, Want
 from argolint.edits.advice import Shell
 from argolint.relations.makers import maker_of
 from argolint.relations.polarity import reports_fault
@@ -77,6 +77,22 @@ def hook_job(app: App, namespace: str, kind: str, name: str) -> str:
         ):
             return job
     return ""
+
+
+_MAKERS = ("externalsecret", "sealedsecret")
+"""Kinds that make a Secret of their own name, unless they say otherwise."""
+
+
+def gone_hook(app: App, fleet: Fleet, namespace: str, kind: str, name: str) -> tuple[AppRef, str] | None:
+    """The application whose last sync made the missing object, or what makes it, as a hook; and that hook: no comparison misses it, and only a sync makes it again."""
+    kinds = (kind, *_MAKERS) if kind == "secret" else (kind,)
+    for owner in (app, *(other for other in fleet.on_cluster(app.cluster) if other.ref != app.ref)):
+        operation = owner.operation
+        for row in operation.results if operation is not None and operation.phase == "Succeeded" else ():
+            at = (text_at(row, "namespace"), text_at(row, "name"))
+            if row.get("hookType") and at == (namespace, name) and text_at(row, "kind").lower() in kinds:
+                return owner.ref, f"{row['kind']} {namespace}/{name}"
+    return None
 
 
 def making_workload(app: App, namespace: str, kind: str, name: str) -> Resource | None:

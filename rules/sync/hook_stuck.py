@@ -50,8 +50,10 @@ from argolint.values import age_text, dig, items, mapping, maps, number_at, pars
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
+from .. import shared
 from ..shared import age, pod_fixes, pods
 from ..shared.operations import has_revision_moved, sync_again_command
+from ..shared.operators import unapproved_plan
 from . import _hooks
 from ._failures import Failed, result_failure
 from ._refusals import refusal_fixes
@@ -249,6 +251,8 @@ def _reason(
         return (
             f"which ended at {ended:%H:%M:%S}Z, unnoticed by Argo CD" if ended else "which it is, unnoticed by Argo CD"
         )
+    if plan := unapproved_plan(_live_object(app, node)):
+        return f"whose InstallPlan {plan} awaits approval"
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says: "{warning.reason}: {warning.message}"'
@@ -367,6 +371,7 @@ def _finding(
     runs = trouble is None or not trouble.cause  # else what the pods lack is known
     pulls = trouble is not None and trouble.cause == "image"
     healthy = awaited is not None and awaited.reason == "healthy state of"
+    healthy = healthy and (node is None or node.health.status != "Suspended")  # else the newer revision waits again
     stopped = (pulls or (runs and healthy)) and finding.fixes == causes
     if stopped and has_revision_moved(app, operation):  # what Git holds by now may have repaired it
         return replace(
@@ -481,6 +486,19 @@ def _cause_fixes(
         if _rests_by_own_check(app, fleet, node):
             facts = {"kind": id_.kind, "group": id_.group, "state": node.health.message if node else ""}
             yield from advice(__package__, "hook-stuck/own-check", facts)
+        if plan := unapproved_plan(live):
+            yield from advice(__package__, "hook-stuck/approval", {"plan": plan, "namespace": id_.namespace})
+            yield from advice(
+                shared.__name__, f"awaits-approval/{id_.kind}", {"installed": dig(live, "status", "installedCSV")}
+            )
+            return
+        if node is not None and node.health.status == "Suspended":
+            facts = {"app": str(app.ref), "kind": id_.kind, "name": id_.name}
+            yield from (
+                *advice(shared.__name__, f"stopped/{id_.kind}", {}),
+                *advice(__package__, "hook-stuck/suspended", facts),
+            )
+            return
         if trouble is None and (maker := _made_in_silence(app, node)):
             facts = {
                 "hook": str(id_),
