@@ -21,12 +21,13 @@ Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477, #3918
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.edits import live_patch
-from argolint.values import below, get, items, mapping, maps, split_pointer
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.edits import application_place, live_patch
+from argolint.values import below, get, items, leaves, mapping, maps, split_pointer
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.patterns import regex
 
+from ..shared.charts import inline_values
 from ..shared.triage import worth_reading
 from ._edits import removal_fix
 from ._refused import Refusal, refusals
@@ -199,6 +200,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(refusal.symptom for refusal in refused),
         ),
         fixes=(
+            *_values_fixes(app, first),
             removal_fix(
                 app,
                 resource,
@@ -207,6 +209,22 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             ),
         ),
     )
+
+
+def _values_fixes(app: App, first: Repeat) -> Iterator[Fix]:
+    """The entry in the Application's own Helm values, if one of two equal ones is there: the chart writes the other."""
+    values = [inline_values(mapping(source, "helm")) for source in app.sources if first.same_value]
+    held = [at for each in values for at, value in leaves(each) if value == first.name and _OF_LIST.search(at)]
+    if len(held) == 1:
+        yield Fix(
+            f"Remove {first.name} from the Helm values of the Application: the chart writes it, too",
+            "application",
+            application_place(app),
+            Edit("text", f"remove {held[0].removesuffix('/name')} from the values"),
+        )
+
+
+_OF_LIST = regex(r"/\d{1,4}/name$")
 
 
 def _live_finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:

@@ -26,7 +26,7 @@ from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import dig, enumerated, maps, same_repository, sh, text_at
+from argolint.values import dig, enumerated, maps, same_repository, sh, text_at, with_colon
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -260,7 +260,10 @@ def _absent_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -
     found = urls if len(urls) == 1 else new
     if len(found) != 1:
         return ""
-    shown = excerpt(without_secrets(next(iter(found))), 120)
+    url = next(iter(found))
+    shown = excerpt(without_secrets(url), 120)
+    if meant := with_colon(url):
+        return f"Write a colon behind the host of repoURL: {excerpt(meant, 120)}; Git takes {shown} for a folder"
     return (
         f"Correct repoURL {shown} of the generator, or register it with credentials: its host shows no such repository"
     )
