@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from argolint import App, Fix, Fleet, Json, Object, ResourceId, ResourceKey, Want
 from argolint.edits import handover
 from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.relations.later import NO_KEY
-from argolint.relations.makers import maker_of
+from argolint.relations.makers import maker_of, makers
 from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
@@ -102,8 +102,14 @@ def _absent_facts(
         made |= {"there": maker.live is not False, "auth": "", "login": False, "denied": ""}
         silent = silent_maker(app, fleet, id_.namespace, name)
         return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
-    if _is_gone_hook(app, id_.namespace, kind, name):
-        return "missing-hook", {"command": Shell(handover.sync(app.ref)), "app": str(app.ref)}
+    if (gone := _gone_hook(app, fleet, id_.namespace, kind, name)) is not None:
+        owner, hook_kind = gone
+        return "missing-hook", {
+            "command": Shell(handover.sync(owner.ref)),
+            "app": str(owner.ref),
+            "hook_kind": hook_kind,
+            "makes": hook_kind.lower() != kind,
+        }
     awaited = app.operation.awaited if app.operation else None
     waits = awaited is not None and awaited.reason == "healthy state of"
     hook = hook_job(app, id_.namespace, kind, name)
@@ -209,17 +215,33 @@ def _near_facts(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, nam
     return {"near": near if patch else "", "patch": patch, "hashed": hashed}
 
 
-def _is_gone_hook(app: App, namespace: str, kind: str, name: str) -> bool:
-    """Whether the last sync made the object as a hook: no comparison misses it, and only a sync makes it again."""
+def _gone_hook(app: App, fleet: Fleet, namespace: str, kind: str, name: str) -> tuple[App, str] | None:
+    """The application whose last sync made the object as a hook, or one of that name which makes the Secret, and its kind.
+
+    No comparison misses a hook, and only a sync makes it again.
+    """
+    if found := _hook_made(app, namespace, name, lambda _, made: made.lower() == kind):
+        return app, found
+    makers_too = makers() if kind == "secret" else ()
+    for each in fleet.on_cluster(app.cluster) if makers_too else ():
+        if found := _hook_made(each, namespace, name, lambda group, made: (group, made) in makers_too):
+            return each, found
+    return None
+
+
+def _hook_made(app: App, namespace: str, name: str, fits: Callable[[str, str], bool]) -> str:
+    """The kind of a hook of this name that the last sync, which went well, made; empty if there is none that fits."""
     operation = app.operation
-    wanted = (kind, namespace, name)
-    return (
-        operation is not None
-        and operation.phase == "Succeeded"
-        and any(
-            r.get("hookType") and (text_at(r, "kind").lower(), r.get("namespace"), r.get("name")) == wanted
-            for r in operation.results
-        )
+    rows = operation.results if operation is not None and operation.phase == "Succeeded" else ()
+    return next(
+        (
+            text_at(r, "kind")
+            for r in rows
+            if r.get("hookType")
+            and (r.get("namespace"), r.get("name")) == (namespace, name)
+            and fits(text_at(r, "group"), text_at(r, "kind"))
+        ),
+        "",
     )
 
 
