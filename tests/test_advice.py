@@ -254,7 +254,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "audiences",
     }  # of a maker that Vault refuses
     made = {"maker", "command", "there", "app", "policy", "copier", "copier_command", *login}  # of what makes a Secret
-    after = {"hook", "unseen"}  # of a hook that makes it too late
+    after = {"hook", "unseen", "hook_kind", "makes"}  # of a hook that makes it too late, or is gone
     later = {"missing", "wave", "later"}  # of what the same application brings
     later |= {
         "restart",
