@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
@@ -102,7 +102,27 @@ def _service_fault(complaint: Complaint, service: KnownObject) -> Explained | No
             return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {fault}", "ill")
     if app.ref != complaint.app.ref and app.health.status in ("Degraded", "Missing"):
         return _explained(complaint, service, None, f"its Application {app.ref} is {app.health.status}", "ill")
+    operation = complaint.app.operation
+    began = operation.started_at if operation else None
+    for workload in serving if complaint.first(_NO_ANSWER_IN_TIME) else ():
+        since = _available_since(workload)
+        if since and began and since < began:
+            why = f"its pods are ready since {since:%Y-%m-%d %H:%MZ}, so the API server does not reach them in time"
+            at = service.id
+            common = Follows.common(
+                f"The API server gets no answer from {at} (cluster {at.cluster}).", "unreached", *at.key
+            )
+            return replace(_explained(complaint, service, workload, why, "unreached"), follows=(common,))
     return None
+
+
+_NO_ANSWER_IN_TIME = regex(r"context deadline exceeded|i/o timeout|no route to host|Client\.Timeout|awaiting headers")
+
+
+def _available_since(workload: Resource) -> datetime | None:
+    """The time since which a Deployment has enough ready pods; None if it has not."""
+    found = next((c for c in maps(workload.live, "status", "conditions") if c.get("type") == "Available"), {})
+    return parse_time(found.get("lastTransitionTime")) if found.get("status") == "True" else None
 
 
 _NEW = timedelta(minutes=5)

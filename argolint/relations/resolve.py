@@ -38,6 +38,7 @@ from argolint.relations.look_up import Complaint
 from argolint.relations.made import maker_of_kind
 from argolint.relations.other_scope import other_scope
 from argolint.relations.source import (
+    address_without_colon,
     chart_in_address,
     chart_of_git,
     credentials_elsewhere,
@@ -55,6 +56,7 @@ _FINDERS: tuple[Finder, ...] = (
     unexpanded_template,
     placeholder,
     later_object,
+    address_without_colon,
     chart_of_git,
     ignored_chart,
     chart_in_address,

@@ -15,7 +15,7 @@ from argolint.model import Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import bare_address, dig, leaves, same_repository, split_pointer, text_at
+from argolint.values import bare_address, dig, leaves, same_repository, split_pointer, text_at, with_colon
 from argolint.values.patterns import regex
 
 _BRACES = regex(r"\{\{[^{}\n]{0,200}\}\}")
@@ -103,6 +103,20 @@ def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
                 fixes=advice(__package__, "spec-says/chart-of-git", facts, None),
                 pointer=f"{at}/chart",
             )
+            return
+
+
+def address_without_colon(complaint: Complaint) -> Iterator[Explained]:
+    """An SSH address whose host and path no colon parts: Git takes it for a folder, and asks no host."""
+    if complaint.id is not None or not any(words in text for text in complaint.texts for words in _RENDER):
+        return
+    for at, source in _placed(complaint.app):
+        url = text_at(source, "repoURL")
+        if meant := with_colon(url):
+            patch = [{"op": "replace", "path": f"{at}/repoURL", "value": meant}]
+            sentence = f"reads {excerpt(url, 120)}, which Git takes for a folder: a colon is missing behind the host."
+            address = f"{at}/repoURL is {excerpt(url, 200)}"
+            yield _of_address_at(complaint, at, sentence, address, "without-colon", {"patch": patch})
             return
 
 

@@ -299,6 +299,15 @@ def same_repository(one: str, other: str) -> bool:
     return bool(one) and bare_address(one) == bare_address(other)
 
 
+def with_colon(url: str) -> str:
+    """The SSH address that `user@host/path` means, which Git itself reads as a local path; empty for any other address."""
+    found = _NO_COLON.fullmatch(url)
+    return f"{found[1]}:{found[2]}" if found else ""
+
+
+_NO_COLON = regex(r"([\w.-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9})/([^/\s:][^\s:]{0,500})")
+
+
 _HOSTS = {
     "ssh.github.com": "github.com",
     "altssh.gitlab.com": "gitlab.com",

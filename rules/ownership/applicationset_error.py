@@ -26,7 +26,7 @@ from argolint.application.fleet import IN_CLUSTER
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import dig, enumerated, maps, same_repository, sh, text_at
+from argolint.values import dig, enumerated, mapping, maps, same_repository, sh, text_at, with_colon
 from argolint.values.knowledge import load
 from argolint.values.patterns import regex
 
@@ -181,7 +181,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
     if found and name in ("parameter", "generator-parameters"):
         return _giving_generator(generators, found.facts.get("what") or "")
     if name == "credentials":
-        return _project_repository(fleet, generators)
+        asked = _ASKED.search(message)
+        return _refused_token(generators, asked["host"]) if asked else _project_repository(fleet, generators)
     if name == "repository":
         return _absent_repository(fleet, generators)
     if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
@@ -233,6 +234,28 @@ def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
     return any(body.get("files") or body.get("elementsYaml") for _, body in generators)
 
 
+_ASKED = regex(r"\b(?:GET|POST) https?://(?P<host>[\w.:-]{1,200})/")
+"""A request to the API of a provider, as its client names it in an error; Git names none."""
+_OF_PROVIDERS = ("pullRequest", "scmProvider")
+_TOKENS = ("tokenRef", "accessTokenRef", "passwordRef")
+
+
+def _refused_token(generators: Sequence[tuple[str, Object]], host: str) -> str:
+    """The Secret of the token that the provider refuses, or the only generator, which has none; empty if there are several."""
+    asking = [(kind, body) for kind, body in generators if kind in _OF_PROVIDERS]
+    if len(asking) != 1:
+        return ""
+    kind, body = asking[0]
+    for settings in body.values():
+        if app := text_at(settings, "appSecretName"):
+            return f"Correct the GitHub App in Secret {app}, which {host} refuses"
+        for holder in (settings, *(settings.values() if isinstance(settings, dict) else ())):
+            for ref in (mapping(holder, token) for token in _TOKENS):
+                if secret := text_at(ref, "secretName"):
+                    return f"Renew the token in Secret {secret} (key {text_at(ref, 'key')}), which {host} refuses"
+    return f"Give the {kind} generator a token: {host} refuses to answer without one"
+
+
 def _project_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
     """A repository whose credentials belong to a project, while the generator uses those without a project."""
     unknown = [
@@ -260,7 +283,10 @@ def _absent_repository(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -
     found = urls if len(urls) == 1 else new
     if len(found) != 1:
         return ""
-    shown = excerpt(without_secrets(next(iter(found))), 120)
+    url = next(iter(found))
+    shown = excerpt(without_secrets(url), 120)
+    if meant := with_colon(url):
+        return f"Write a colon behind the host of repoURL: {excerpt(meant, 120)}; Git takes {shown} for a folder"
     return (
         f"Correct repoURL {shown} of the generator, or register it with credentials: its host shows no such repository"
     )

@@ -228,7 +228,9 @@ def _fixes(duplicate: _Duplicate, fleet: Fleet, raw: Object, owner: str) -> tupl
     go = bool(dig(raw, "spec", "goTemplate"))
     listed = owned_applications(fleet, raw) or items(raw, "status", "resources")
     made = bool(listed) or not fleet.at_least(3, 2) or fleet.app(duplicate.name, duplicate.namespace) is not None
-    facts = {"set": f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}", "template": name, "made": made}
+    kept = dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+    place = f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}"
+    facts = {"set": place, "template": name, "made": made and not kept}
     if len(duplicate.sets) > 1:
         second = _second(duplicate, owner or duplicate.sets[0])
         other = {"namespace": duplicate.namespace, "other": second, "application": duplicate.name, "owner": owner}

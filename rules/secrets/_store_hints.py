@@ -61,6 +61,8 @@ def hints(
         yield from _cloud_hints(store)
     if cause in ("auth", "network", "not-found"):
         yield from _site_hints(store, version)
+    if topic == "address":
+        yield from _no_address_hints(store)
     yield from _ignored_field_hints(store, version, cause)
     if version_wanted and cause == "not-found":
         yield from _version_hints(store, version_wanted)
@@ -249,6 +251,15 @@ def _site_hints(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]
                 evidence=f"{field} is {url}",
                 sure=cut or host.startswith("vault.bitwarden."),
             )
+
+
+def _no_address_hints(store: stores.Store) -> Iterator[Hint]:
+    """An address that its provider needs, and the API server accepts the store without."""
+    for field, like in load(__package__, "store_fields.yaml")["addresses"].get(store.provider, {}).items():
+        if not dig(store.manifest, "spec", "provider", store.provider, field):
+            says = f"{_store_text(store)} lacks {field}, the address that the operator asks"
+            path = f"spec.provider.{store.provider}.{field}"
+            yield Hint(says, _advised("no-address", store, field=field, path=path, like=like))
 
 
 def _host(url: str) -> str:

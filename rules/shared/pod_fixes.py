@@ -103,8 +103,13 @@ def _absent_facts(
         silent = silent_maker(app, fleet, id_.namespace, name)
         return "missing-made", {**made, **(vault_facts(app, silent) if silent is not None else {})}
     if (gone := gone_hook(app, fleet, id_.namespace, kind, name)) is not None:
-        owner, hook_made = gone
-        return "missing-hook", {"command": Shell(handover.sync(owner)), "app": str(owner), "made": hook_made}
+        owner, made_hook = gone
+        return "missing-hook", {
+            "command": Shell(handover.sync(owner)),
+            "app": str(owner),
+            "made": str(made_hook),
+            "makes": made_hook.kind.lower() != kind,
+        }
     awaited = app.operation.awaited if app.operation else None
     waits = awaited is not None and awaited.reason == "healthy state of"
     hook = hook_job(app, id_.namespace, kind, name)

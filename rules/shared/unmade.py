@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from argolint import App, AppRef, Event, Fleet, Json, Node, Object, Resource, Want
+from argolint import App, AppRef, Event, Fleet, Json, Node, Object, Resource, ResourceId, Want
 from argolint.edits.advice import Shell
-from argolint.relations.makers import maker_of
+from argolint.relations.makers import maker_of, makers
 from argolint.relations.polarity import reports_fault
 from argolint.sequence.order import hook_phases
 from argolint.values import enumerated, items, mapping, maps, parse_time, text_at
@@ -79,20 +79,23 @@ def hook_job(app: App, namespace: str, kind: str, name: str) -> str:
     return ""
 
 
-_MAKERS = ("externalsecret", "sealedsecret")
-"""Kinds that make a Secret of their own name, unless they say otherwise."""
+def gone_hook(app: App, fleet: Fleet, namespace: str, kind: str, name: str) -> tuple[AppRef, ResourceId] | None:
+    """The missing object, or one of its name that makes it, which the last sync of an application made as a hook, and that application.
 
-
-def gone_hook(app: App, fleet: Fleet, namespace: str, kind: str, name: str) -> tuple[AppRef, str] | None:
-    """The application whose last sync made the missing object, or what makes it, as a hook; and that hook: no comparison misses it, and only a sync makes it again."""
-    kinds = (kind, *_MAKERS) if kind == "secret" else (kind,)
-    for owner in (app, *(other for other in fleet.on_cluster(app.cluster) if other.ref != app.ref)):
+    No comparison misses a hook, and only a sync makes it again.
+    """
+    for owner in (app, *(other for other in fleet.peers(app) if _is_of_namespace(other, namespace))):
         operation = owner.operation
         for row in operation.results if operation is not None and operation.phase == "Succeeded" else ():
-            at = (text_at(row, "namespace"), text_at(row, "name"))
-            if row.get("hookType") and at == (namespace, name) and text_at(row, "kind").lower() in kinds:
-                return owner.ref, f"{row['kind']} {namespace}/{name}"
+            id_ = ResourceId(*(text_at(row, field) for field in ("group", "kind", "namespace", "name", "version")))
+            fits = id_.kind.lower() == kind or (kind == "secret" and (id_.group, id_.kind) in makers())
+            if row.get("hookType") and fits and (id_.namespace, id_.name) == (namespace, name):
+                return owner.ref, id_
     return None
+
+
+def _is_of_namespace(app: App, namespace: str) -> bool:
+    return app.destination_namespace == namespace or any(row.namespace == namespace for row in app.rows)
 
 
 def making_workload(app: App, namespace: str, kind: str, name: str) -> Resource | None:

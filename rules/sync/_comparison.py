@@ -17,6 +17,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import (
+    bare_address,
     dig,
     enumerated,
     get,
@@ -137,6 +138,9 @@ def comparison_fault(app: App, fleet: Fleet, message: str, *, dry: bool = False)
         if entry.name == "refused"
         else ()
     )
+    if facts["plugin_env"]:
+        fact = f"its plugin reads {facts['plugin_env']}, which Argo CD passes only with the prefix ARGOCD_ENV_"
+        entry = replace(entry, fact=fact, whole=True)
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
     remembers = _may_be_cached(cause, message) and not entry.name.startswith(("hydrate", "deadline"))
     topics += ["remembered"] if remembers else []
@@ -323,7 +327,7 @@ def _facts(
         "option": next((m[1] for m in _OPTION.finditer(message)), ""),
         "other": read["other"] or "of the same branch",
         "plugin": bool(source.get("plugin")),
-        "plugin_env": _plugin_env(source, message),
+        "plugin_env": _plugin_env(source, message) if fleet.at_least(2, 4) else "",
         "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
     }
 
@@ -374,6 +378,7 @@ def _repository_facts(source: Object, entry: Meaning, message: str) -> Mapping[s
         "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
         "address_or_repo": address or excerpt(repo),
         "host": _HOST.sub(r"\1", address or repo),
+        "ecr": bool(_ECR.search(address or repo)),
         "repo_login": _login_options(registry or address or repo, registry or (chart if not address else "")),
         "indexed": repo.startswith(("http://", "https://")),
         "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
@@ -509,11 +514,11 @@ _HOST = regex(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _other_repository(message: str, repo: str) -> str:
-    """The repository in the message other than the source's own, such as that of a dependency or a remote base."""
+    """The repository in the message that is not the source's own nor below it, such as that of a dependency or a remote base."""
     bare_base = _BASE.search(message)
     for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
-        if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
+        if not (_API.search(bare) or (repo and f"{bare_address(bare)}/".startswith(f"{bare_address(repo)}/"))):
             return bare
     return ""
 
@@ -606,10 +611,13 @@ def _login_options(repo: str, chart: str) -> Shell:
         of_type = "--type oci --name NAME "
     elif chart:
         of_type = f"--type helm --name NAME {'' if '://' in repo else '--enable-oci '}"
-    return Shell(f'{of_type}--username USER --password "$TOKEN"')
+    ecr = _ECR.search(repo)
+    login = f'AWS --password "$(aws ecr get-login-password --region {ecr[1]})"' if ecr else 'USER --password "$TOKEN"'
+    return Shell(f"{of_type}--username {login}")
 
 
 _SSH = regex(r"ssh://|[\w.-]+@[\w.-]+:")
+_ECR = regex(r"\b\d{12}\.dkr\.ecr\.([a-z0-9-]{1,40})\.amazonaws\.com\b")
 _API = regex(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
 
 

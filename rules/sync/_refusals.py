@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from argolint import App, Fix, Fleet, Json, Object, Resource, ResourceId
 from argolint.application.permissions import kind_lists, permits_kind
@@ -12,10 +13,11 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, get, mapping, maps, schema, sh
+from argolint.values import annotations_of, dig, enumerated, get, items, mapping, maps, schema, sh
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
+from ..shared.charts import inline_values
 from ..shared.fields import EXPECTED, field_fixes, first_mistyped, retyped, spelling_caveat, type_words
 from ._failures import Failed, failures, refusal_match
 from ._hooks import TASKS
@@ -55,8 +57,28 @@ def refusal_fixes(app: App, fleet: Fleet, failed: Failed, *, empties: bool = Fal
             failed.id, manifest, failed.message
         )
         if named:
-            return named
+            left = _empty_values(app) if "Required value" in failed.message else ""
+            return (replace(named[0], caveat=left or named[0].caveat), *named[1:])
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, fleet, failed, project), **facts})
+
+
+def _empty_values(app: App) -> str:
+    """The Helm values that the Application itself leaves empty, as a sentence: a chart then renders an empty field."""
+    paths = [path for source in app.sources for path in _empty_leaves(inline_values(mapping(source, "helm")))]
+    several = len(paths) > 1
+    return (
+        f"Helm value{'s' * several} {enumerated(paths)} of the Application {'are' if several else 'is'} empty"
+        if paths
+        else ""
+    )
+
+
+def _empty_leaves(values: Mapping[str, Json], above: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _empty_leaves(value, f"{above}{key}.")
+        elif value in (None, ""):
+            yield f"{above}{key}"
 
 
 def _permission(app: App, ids: Sequence[ResourceId], project: Object | None) -> Shell:
@@ -216,6 +238,15 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     return _topic_by_replace(app, failed, found.entry.advice), {**found.facts, **quoted}
 
 
+def is_created_twice(app: App, failed: Failed) -> bool:
+    """Whether Replace=true made the refused RBAC object itself: `auth reconcile` goes before `create` (gitops-engine/pkg/utils/kube)."""
+    return bool(
+        failed.id
+        and failed.id.group == "rbac.authorization.k8s.io"
+        and _topic(app, failed, empties=False)[0] == "exists"
+    )
+
+
 def _recovered(app: App, failed: Failed) -> bool:
     """Whether the sync failed by the object's health alone, and the object is healthy by now."""
     resource = app.held(failed.id)
@@ -269,12 +300,23 @@ def _facts(app: App, fleet: Fleet, failed: Failed, project: Object | None = None
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
         "synced": Shell("" if _retries(app) else f"\nargocd app sync {sh(app.ref)}"),
+        "without_replace": _without_replace(app),
         "handover": sync_option(app, "ClientSideApplyMigration=false"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _port_holder(app, failed),
         **_config_facts(app, silent[1] if silent else ""),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
+
+
+def _without_replace(app: App) -> list[Json]:
+    """The edit that syncs the Application server-side in place of Replace=true; none if it has no such option."""
+    held = items(app.spec, "syncPolicy", "syncOptions")
+    if "Replace=true" not in held:
+        return []
+    at = {"path": f"/spec/syncPolicy/syncOptions/{held.index('Replace=true')}"}
+    served = "ServerSideApply=true" in held
+    return [{"op": "remove", **at} if served else {"op": "replace", **at, "value": "ServerSideApply=true"}]
 
 
 def _retries(app: App) -> bool:

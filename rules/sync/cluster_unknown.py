@@ -66,8 +66,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
         reason = str(state.get("message") or "no reason given")
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
-        if any(_is_fault_of_one_api(c.message) for c in blind):
-            return  # the API server answered: comparison-error explains the failure
+        if any(_is_known_better(c.message) for c in blind):
+            return  # comparison-error explains the failure
         yield _finding(
             app,
             in_passing(
@@ -80,18 +80,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-def _is_fault_of_one_api(message: str) -> bool:
-    """Whether the catalogue has the sentence as a fault of one API or kind, in a cluster that does answer."""
+def _is_known_better(message: str) -> bool:
+    """Whether the catalogue knows why Argo CD does not read the cluster, other than that nothing answers there."""
     meaning = reads(message)
-    return meaning.cause == "cluster" and meaning.name in _OF_ONE_API
-
-
-_OF_ONE_API = frozenset(
-    {
-        *("conversion", "conversion-tls", "conversion-answer", "cluster-schema", "cluster-withheld", "cluster-rbac"),
-        *("cluster-discovery", "cluster-forbidden", "cluster-resource", "cluster-list", "cluster-shard"),
-    }
-)
+    return meaning.cause == "cluster" and meaning.name != "cluster-network"
 
 
 def _unreachable_finding(app: App, failed: Sequence[Failed]) -> Finding:

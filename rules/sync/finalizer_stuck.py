@@ -161,14 +161,16 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
     child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     made = renewed_dependent(app, resource.uid, resource.live)
     awaited = f"{made.id.kind} {made.id.name} to go" if made else _awaited_program(finalizers, resource.kind)
+    users = _project_users(fleet, resource)
+    awaited = f"{users} to leave it" if users else awaited
     kept = None if made else _kept_dependent(app, resource)
     if kept is not None:
         own = tuple(f for f in _finalizers(kept) if f != FOREGROUND)
         awaited = f"{text_at(kept, 'kind')} {text_at(kept, 'metadata', 'name')}, which keeps finalizer {own[0]}"
-    so = "which is created again each time" if made else "so it is neither gone nor usable"
+    so = ", which is created again each time" if made else ", though Git holds it" if _wanted(app, resource) else ""
     subject = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {awaited}"
     return Finding(
-        message=quoting(subject, refusal) if refusal and not made else f"{subject}, {so}.",
+        message=quoting(subject, refusal) if refusal and not made else f"{subject}{so}.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
@@ -177,7 +179,6 @@ def _object_finding(app: App, fleet: Fleet, resource: Resource, since: datetime)
             *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
             *(_finalizer_lines(_finalizers(kept), text_at(kept, "kind")) if kept else ()),
             *([f"{made.id} was created {made.created_at:%Y-%m-%d %H:%M:%SZ}, after the deletion"] if made else []),
-            *_project_users(fleet, resource),
         ),
         fixes=(
             *(_dependent_fixes(kept, resource) if kept else ()),
@@ -207,12 +208,17 @@ def _dependent_fixes(kept: Object, owner: Resource) -> tuple[Fix, ...]:
     return advice(__package__, "finalizer-stuck/dependent", facts)
 
 
-def _project_users(fleet: Fleet, resource: Resource) -> Iterator[str]:
-    """The Applications of a project that is being deleted."""
-    if resource.kind == "AppProject":
-        names = [str(other.ref) for other in fleet.apps if other.ref.project == resource.name]
-        if names:
-            yield f"used by {enumerated(names, 'Applications')}"
+def _project_users(fleet: Fleet, resource: Resource) -> str:
+    """The Applications of a project that is being deleted; empty if it is another object, or nothing uses it."""
+    if resource.kind != "AppProject":
+        return ""
+    names = [str(other.ref) for other in fleet.apps if other.ref.project == resource.name]
+    return f"Application{'s' if len(names) > 1 else ''} {enumerated(names)}" if names else ""
+
+
+def _wanted(app: App, resource: Resource) -> bool:
+    """Whether the next sync makes the object again once its deletion has ended."""
+    return resource.desired is not None and not app.deleting
 
 
 def _cleanup_refusal(resource: Resource, since: datetime) -> str:
@@ -249,6 +255,7 @@ def _finalizer_fixes(app: App, resource: Resource, refusal: str) -> tuple[Fix, .
     gone = next((r for r in app.missing if is_operator(r)), None) if app.deleting and "." in resource.group else None
     facts = {
         "object": str(resource.id),
+        "app": str(app.ref),
         "who": entries[0]["who"],
         "waits": decisive["waits"],
         "then": str(decisive.get("then") or ""),
@@ -259,7 +266,10 @@ def _finalizer_fixes(app: App, resource: Resource, refusal: str) -> tuple[Fix, .
         "refusal": refusal,
         "gone": str(gone.id) if gone else "",
     }
-    return advice(__package__, f"finalizer-stuck/{_topic(entries, resource, refusal, gone)}", facts)
+    kept = resource.kind == "AppProject" and _wanted(app, resource)
+    return advice(
+        __package__, f"finalizer-stuck/{'project' if kept else _topic(entries, resource, refusal, gone)}", facts
+    )
 
 
 def _topic(entries: Sequence[Object], resource: Resource, refusal: str, gone: Resource | None) -> str:

@@ -27,6 +27,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Location,
     Node,
     Object,
@@ -356,6 +357,7 @@ def _finding(
         if busy
         else tuple(_cause_fixes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     )
+    deleting = awaited is not None and awaited.reason == "deletion of"
     pointer = "/spec/ttlSecondsAfterFinished" if rendered and _hooks.seconds_kept(manifest) is not None else ""
     finding = Finding(
         message=_wait_message(app, what, why),
@@ -364,8 +366,9 @@ def _finding(
         evidence=tuple(_evidence(app, operation, node, trouble)),
         fixes=causes,
         explains=(*consequences(app), *_health_symptoms(app, node)),
+        follows=(Follows.finding("finalizer-stuck", node.id),) if node and deleting else (),
     )
-    apart = awaited is None or awaited.reason == "deletion of" or _is_deleted(app, awaited)
+    apart = awaited is None or deleting or _is_deleted(app, awaited)
     if node is not None and not (apart or sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
     runs = trouble is None or not trouble.cause  # else what the pods lack is known

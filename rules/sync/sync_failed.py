@@ -59,7 +59,7 @@ from ._field_checks import spot_of
 from ._hooks import manifest_of
 from ._leftovers import leftover_sentence
 from ._options import failing_step
-from ._refusals import refusal_fixes, retype_advice, retyping_advice
+from ._refusals import is_created_twice, refusal_fixes, retype_advice, retyping_advice
 from ._slips import coming_slips, mistyped_values
 from ._validation import coming_refusals, server_message, validated
 from ._webhooks import authority_changes
@@ -187,7 +187,11 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     why = hook_failure(app, fleet, first)
     finding = Finding(
-        message=why.sentence(subject, waits) if why and why.says else _failure_message(subject, first.message, waits),
+        message=why.sentence(subject, waits)
+        if why and why.says
+        else in_passing(f"{subject}: {_CREATED_TWICE}", first.message, waits)
+        if is_created_twice(app, first)
+        else _failure_message(subject, first.message, waits),
         at=Location(app.ref, first.id),
         cause="hook" if first.hook and first.cause == "unknown" else first.cause,
         severity=severity,
@@ -204,6 +208,9 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         follows=tuple(_origins(app, first)),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
+
+
+_CREATED_TWICE = "with Replace=true, Argo CD creates an RBAC object twice"
 
 
 def _no_retry_fixes(app: App, failed: Failed) -> Iterator[Fix]:
