@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from argolint import App, AppRef, Finding, Fleet, Rule
 from argolint.application.fleet import IN_CLUSTER
 from argolint.engine.plan import ChosenRule, Plan
 from argolint.engine.servers import Source
@@ -1480,3 +1482,22 @@ def test_an_object_that_fails_today_and_would_fail_for_another_cause_is_news(tmp
         assert [f.cause for f in verdict.new if f.rule == "external-secret-sync-error"] == causes
         assert verdict.fixed == ()
         assert verdict.unchanged == 1
+
+
+@pytest.mark.parametrize(("asks", "times"), [(False, 1), (True, 2)])
+def test_an_application_is_examined_again_only_if_the_change_answers_it_otherwise(
+    tmp_path: Path, *, asks: bool, times: int
+) -> None:
+    examined: Counter[str] = Counter()
+
+    def check(app: App, fleet: Fleet, options: object) -> tuple[Finding, ...]:
+        examined[app.name] += 1
+        if asks:
+            fleet.by_ref.get(AppRef(app.ref.namespace, "web", app.ref.project, app.ref.server))
+        return ()
+
+    rule = Rule(id="counting", family="drift", severity="info", doc="A rule.", check=check)
+    added = {"web/note.yaml": [config("note")]}
+    run(Case(added), tmp_path, plan=Plan((ChosenRule(rule, rule.default_options),), workers=1))
+    assert {examined[name] for name in examined if name != "web"} == {times}
+    assert len(examined) > 1

@@ -13,6 +13,7 @@ from argolint.application.resource import Resource
 from argolint.engine.inspect import inspect
 from argolint.engine.load import needs_states, read_application, with_evidence
 from argolint.engine.plan import ChosenRule, Plan
+from argolint.engine.questions import Answers, RecordingFleet
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.left_behind import LEFT_RULE, left_behind
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
@@ -58,7 +59,8 @@ def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) ->
     ]
     reached = {*shared, *_owners(judged, fleet)}
     aside: dict[str, list[AppRef]] = {}
-    for peer in each(_peers(judged, fleet, shared), lambda app: _peer_result(t, app, fleet, ahead, plan), plan.workers):
+    asked = _answers(fleet), _answers(ahead)
+    for peer in each(_peers(judged, fleet, shared), lambda app: _peer_result(t, app, *asked, plan), plan.workers):
         before_results.append(replace(peer.before, failures=()))
         after_results.append(replace(peer.after, failures=()))
         for failure in peer.failures:
@@ -118,13 +120,23 @@ class _PeerResult:
     apps: tuple[App, App]
 
 
-def _peer_result(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _PeerResult:
-    """An untouched application, in the fleet before and after the change."""
+def _answers(fleet: Fleet) -> Answers:
+    """What the fleet answers. An application that the change leaves alone is one object, and so has one mark, before and after it."""
+    return Answers(fleet, {app.ref: str(id(app)).encode() for app in fleet.apps})
+
+
+def _peer_result(t: Transport, app: App, asked: Answers, asked_after: Answers, plan: Plan) -> _PeerResult:
+    """An untouched application, in the fleet before and after the change: one examination, where both answer all its questions alike."""
+    fleet, ahead = RecordingFleet(asked), asked_after.fleet
     states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
     loaded, failures = read_application(t, app, fleet, plan, states=states)
+    before = inspect(loaded, fleet, plan.rules)
+    fleet.note(app.ref)
+    if all(asked_after.mark(question) == mark for question, mark in fleet.questions.items()):
+        return _PeerResult(before, before, tuple(dict.fromkeys((*failures, *before.failures))), (loaded, loaded))
     gathered = [*failures]
     later = with_evidence(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
-    before, after = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
+    after = inspect(later, ahead, plan.rules)
     every = dict.fromkeys((*gathered, *before.failures, *after.failures))
     return _PeerResult(before, after, tuple(every), (loaded, later))
 
