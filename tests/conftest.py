@@ -52,7 +52,6 @@ PHASES = (
     else (
         "seeds/1-stuck",
         "seeds/2-force-synced",
-        "harbourline/2-after-mutate",
         "harbourline/3-after-commits",
         "harbourline-2.14/2-after-mutate",
         "harbourline-3.6/2-after-mutate",

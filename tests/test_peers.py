@@ -1,6 +1,6 @@
 """The cases of other projects' test suites and the answers of Argo CD's own code (`../shared/peers`).
 
-All of them with the profile `long`; else one in eight of those that a program made.
+All of them with the profile `long`; else one in sixteen of those that a program made.
 Where argolint answers otherwise stands in peers_disagreements.yaml, with the reason. A class there that shrinks is to be
 shortened, so that what was mended stays so.
 """
@@ -38,7 +38,7 @@ def answers(*collections: str) -> dict[str, dict[str, list[tuple[str, str]]]]:
     if not PEERS.exists():
         pytest.skip("the cases of other projects are not beside this checkout")
     ran = subprocess.run(
-        [sys.executable, HERE / "peers_answers.py", PEERS, "1" if PROFILE == "long" else "8", *collections],
+        [sys.executable, HERE / "peers_answers.py", PEERS, "1" if PROFILE == "long" else "16", *collections],
         cwd=HERE.parent,
         env={**os.environ, "PYTHONPATH": str(HERE.parent)},
         capture_output=True,
