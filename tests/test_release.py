@@ -50,6 +50,13 @@ EXCEPTED = {
 # Names
 
 
+def test_the_changelog_is_whole() -> None:
+    """A merge must neither empty it nor leave its marks."""
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    assert {"# Changelog", "### Added", "### Changed", "### Fixed", "### Security"} <= {*lines}
+    assert [line for line in lines if line.startswith(("<<<<<<<", "=======", ">>>>>>>"))] == []
+
+
 def test_names_are_written_where_they_are_needed_and_nowhere_else() -> None:
     assert [name for name, now, then in placeholders.texts() if now != then] == []
     assert placeholders.strays(allowed=EXCEPTED) == []
