@@ -264,7 +264,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "copier_command",
         *login,
     }  # of what makes a Secret
-    after = {"hook", "unseen", "makes"}  # of a hook that makes it too late, or is gone
+    after = {"hook", "unseen", "makes", "ends"}  # of a hook that makes it too late, or is gone
     later = {"missing", "wave", "later"}  # of what the same application brings
     later |= {
         "restart",

@@ -87,6 +87,13 @@ def faults(obj: Object) -> Iterator[Fault]:
         yield from _of_type(obj, root, "", 0)
 
 
+def homes(fault: Fault) -> tuple[str, ...]:
+    """Where the kind has a field of this name one level below: /spec/syncPolicy/syncOptions for /spec/syncOptions of an Application."""
+    above, _, name = fault.pointer.rpartition("/")
+    siblings = (_fields(fault.type) or {}).items()
+    return tuple(f"{above}/{each}/{name}" for each, (type_, _) in siblings if name in (_fields(type_) or {}))
+
+
 def api_of_kind(kind: str) -> str:
     """The apiVersion under which Kubernetes serves this kind of its own; empty where that is not known here."""
     kinds = _known("kinds")

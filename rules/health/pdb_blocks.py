@@ -35,6 +35,9 @@ from argolint import (
     Want,
 )
 from argolint.edits import manifest_patch, manifest_text, manifest_yaml
+from argolint.edits.advice import advice
+from argolint.relations.judged import newer_script
+from argolint.relations.waits import has_own_check
 from argolint.values import dig, integer, mapping, number_at
 
 from ..shared.labels import label_selector
@@ -67,7 +70,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             status = mapping(budget.live, "status")
             expected, demanded = number_at(status, "expectedPods"), number_at(status, "desiredHealthy")
             if expected > 0 and demanded >= expected and not status.get("disruptionsAllowed"):
-                yield _finding(app, budget, expected, demanded)
+                yield _finding(app, fleet, budget, expected, demanded)
 
     yield from _overlaps(app)
 
@@ -159,17 +162,30 @@ def _foreseen(app: App, budget: Resource, counts: Pods, workloads: tuple[Resourc
     )
 
 
-def _finding(app: App, budget: Resource, expected: int, demanded: int) -> Finding:
+def _finding(app: App, fleet: Fleet, budget: Resource, expected: int, demanded: int) -> Finding:
     spec = mapping(budget.live, "spec")
     field = "maxUnavailable" if "maxUnavailable" in spec else "minAvailable"
     pods = f"all {expected} pods" if expected > 1 else "the only pod"
+    limit = f"{field} {spec.get(field)}"
+    ready = number_at(budget.live, "status", "currentHealthy") >= expected
+    ill = ready and budget.health.status == "Degraded" and _HAS_NONE in budget.health.message
+    newer = "" if fleet.derive(has_own_check, *_BUDGET) else newer_script(fleet.version, *_BUDGET)
+    who = f"{budget.id} is Degraded as it ({limit})" if ill else f"{budget.id} ({limit})"
     return Finding(
-        message=f"{budget.id} ({field} {spec.get(field)}) demands {pods} to stay, so no node that runs one can be drained.",
+        message=f"{who} demands {pods} to stay, so no node that runs one can be drained.",
         at=Location(app.ref, budget.id, f"/spec/{field}"),
         evidence=(f"status: expectedPods {expected}, desiredHealthy {demanded}, disruptionsAllowed 0",),
-        fixes=tuple(_fixes(budget, field, expected, spec)),
+        fixes=(
+            *(advice(__package__, "pdb-blocks/degraded", {"newer": newer}) if ill and newer else ()),
+            *_fixes(budget, field, expected, spec),
+        ),
         explains=(Symptom.health(budget.id),),
     )
+
+
+_BUDGET = ("policy", "PodDisruptionBudget")
+_HAS_NONE = "InsufficientPods"
+"""The reason that Argo CD 2.13.0 alone takes for a fault (resource_customizations/policy/PodDisruptionBudget)."""
 
 
 def _fixes(budget: Resource, field: str, expected: int, spec: Object) -> Iterator[Fix]:

@@ -54,6 +54,7 @@ from ..shared.operations import with_end_of_wait
 from ..shared.pod_edits import mounted_at
 from ..shared.pod_fixes import fixes
 from ..shared.pods import (
+    ABSENT,
     Trouble,
     has_own_reasons,
     refused_claim,
@@ -359,7 +360,7 @@ def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> It
 
 
 def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> str:
-    """Why the maker of the missing Secret does not make it, where Argo CD has no health check that shows it; else empty."""
+    """Why the maker of the missing Secret does not make it, where Argo CD has no health check that shows it, or the hook that only a sync makes; else empty."""
     for name in _NO_SECRET.findall(trouble.text)[:1]:
         made = unmade.silent_maker(app, fleet, resource.namespace, name)
         if made is not None and (said := unmade.said_of(app, made)):
@@ -367,10 +368,12 @@ def _unmade_secret(app: App, fleet: Fleet, resource: Resource, trouble: Trouble)
         if (program := _program(app, fleet, resource, name)) is not None:
             state = f" ({program.health.status})" if program.health.status not in ("", "Healthy") else ""
             return f'{trouble.verb} without Secret "{name}", which {program.id}{state} {_SEEMS}'
-        gone = unmade.gone_hook(app, fleet, resource.namespace, "secret", name)
-        if gone is not None and gone[0] != app.ref:
-            return f'{trouble.verb} without Secret "{name}": {gone[1]} is a hook of Application {gone[0]}, which only its sync makes'
-    return ""
+    absent = ABSENT.search(trouble.text)
+    gone = unmade.gone_hook(app, fleet, resource.namespace, absent[1].lower(), absent[2]) if absent else None
+    if absent is None or gone is None:
+        return ""
+    sort = {"configmap": "ConfigMap"}.get(absent[1].lower(), absent[1].capitalize())
+    return f'{trouble.verb} without {sort} "{absent[2]}": {gone[1]} is a hook of Application {gone[0]}, which only its sync makes'
 
 
 def _program(app: App, fleet: Fleet, resource: Resource, secret: str) -> Resource | None:

@@ -322,7 +322,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited_time(app, crashing or _last_progress(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith((_LOST, _ASKS))
+    own_words = _init_waits.UNENDED.search(reason) is not None or reason.endswith((_LOST, _ASKS, _UNSET))
     failed = FAILS.match(reason)
     why = (
         f": {reason}"
@@ -626,15 +626,19 @@ def _text_order(resource: Resource, text: str) -> int:
 
 _ASKS = "awaits approval"
 _LOST = "no pod or claim is left, so its operator makes none"
+_UNSET = "its status lacks observedGeneration, which Argo CD compares with its generation"
 
 
 def _unsaid_reason(app: App, resource: Resource) -> Iterator[str]:
-    """The reason of a Subscription of OLM that waits for a person, or of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
+    """The reason of a Subscription of OLM that waits for a person, of a workload whose status names no generation, or of a CloudNativePG Cluster that has had instances and has none: older operators say it in its log alone (internal/controller/cluster_create.go)."""
     if plan := unapproved_plan(resource.live) if resource.kind == "Subscription" else "":
         yield f"its InstallPlan {plan} {_ASKS}"
     made = number_at(resource.live, "status", "latestGeneratedNode") if resource.group == "postgresql.cnpg.io" else 0
     if made and not any(n.id.kind in ("Pod", "PersistentVolumeClaim", "Job") for n in app.descendants(resource.uid)):
         yield f"its status counts instances up to {made}, and {_LOST}"
+    status = mapping(resource.live, "status") if "observed" in resource.health.message else {}
+    if resource.group == "apps" and "observedGeneration" not in status and number_at(status, "readyReplicas"):
+        yield _UNSET
 
 
 def _task_reason(resource: Resource) -> tuple[str, ...]:

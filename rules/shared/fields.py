@@ -37,6 +37,9 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
     ]
     if first.pointer in texts:
         topic, plain = "text", quoted(manifest, texts)
+    wrong = [e.pointer for e in errors if _is_set_wrongly(e) and get(manifest, e.pointer, None) is not None]
+    if len(wrong) == len(errors):
+        topic, plain = "remove", [*removals(manifest, wrong)]
     facts: dict[str, Json] = {
         "object": str(id_),
         "pointer": first.pointer,

@@ -9,8 +9,10 @@ from argolint import App, Fix, Fleet, Json, Object, ResourceId, ResourceKey, Wan
 from argolint.edits import handover
 from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
+from argolint.relations.blocked import members
 from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
+from argolint.sequence.order import delete_policies
 from argolint.values import enumerated, get, mapping, maps, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
@@ -109,6 +111,10 @@ def _absent_facts(
             "app": str(owner),
             "made": str(made_hook),
             "makes": made_hook.kind.lower() != kind,
+            "ends": any(
+                m.id.key == made_hook.key and "HookSucceeded" in delete_policies(m.manifest)
+                for m in app.derive(members)
+            ),
         }
     awaited = app.operation.awaited if app.operation else None
     waits = awaited is not None and awaited.reason == "healthy state of"

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Event, Fleet, Json, Node, Object, Resource, ResourceId, Want
 from argolint.edits.advice import Shell
+from argolint.relations.blocked import members
 from argolint.relations.makers import maker_of, makers
 from argolint.relations.polarity import reports_fault
-from argolint.sequence.order import hook_phases
+from argolint.sequence.order import SYNC, hook_phases
 from argolint.values import enumerated, items, mapping, maps, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec, reads
 from argolint.values.patterns import regex
@@ -42,15 +43,17 @@ _HELD = regex(r"(?:Init:)?(?:CreateContainerConfigError|ContainerCreating|PodIni
 
 
 def may_lack(app: App, workload: Resource, nodes: Sequence[Node]) -> bool:
-    """Whether a pod of the workload may wait for a Secret that no object of the application is or makes, so that a hook may make it."""
+    """Whether a pod of the workload may wait for a Secret or ConfigMap that no object of the application is or makes, so that a hook may make it."""
     held = any(node.id.kind == "Pod" and _HELD.fullmatch(node.info.get("Status Reason", "")) for node in nodes)
-    known = {(node.id.namespace, node.id.name) for node in app.nodes_of("Secret", "")} if held else set()
+    there = [node for kind in _READ for node in app.nodes_of(kind, "")] if held else []
+    known = {(node.id.kind, node.id.namespace, node.id.name) for node in there}
     return held and any(
-        (read.kind, read.needed) == ("Secret", True) and (workload.namespace, read.name) not in known
+        read.kind in _READ and read.needed and (read.kind, workload.namespace, read.name) not in known
         for read in reads(workload.live or workload.desired)
     )
 
 
+_READ = ("Secret", "ConfigMap")
 _BEFORE = {"PreSync", "Sync"}
 _MAKES = regex(
     r"-(?:[\w.]{1,40}-)*?(?:create|gen\w{0,8}|secrets?|certs?|certificates?|passwords?|tokens?|keys?)(?:-|$)"
@@ -80,18 +83,24 @@ def hook_job(app: App, namespace: str, kind: str, name: str) -> str:
 
 
 def gone_hook(app: App, fleet: Fleet, namespace: str, kind: str, name: str) -> tuple[AppRef, ResourceId] | None:
-    """The missing object, or one of its name that makes it, which the last sync of an application made as a hook, and that application.
+    """The missing object, or one of its name that makes it, which the last sync of an application made as a hook or the next one will, and that application.
 
     No comparison misses a hook, and only a sync makes it again.
     """
+
+    def fits(id_: ResourceId) -> bool:
+        makes = id_.kind.lower() == kind or (kind == "secret" and (id_.group, id_.kind) in makers())
+        return makes and (id_.namespace, id_.name) == (namespace, name)
+
     for owner in (app, *(other for other in fleet.peers(app) if _is_of_namespace(other, namespace))):
         operation = owner.operation
         for row in operation.results if operation is not None and operation.phase == "Succeeded" else ():
             id_ = ResourceId(*(text_at(row, field) for field in ("group", "kind", "namespace", "name", "version")))
-            fits = id_.kind.lower() == kind or (kind == "secret" and (id_.group, id_.kind) in makers())
-            if row.get("hookType") and fits and (id_.namespace, id_.name) == (namespace, name):
+            if row.get("hookType") and fits(id_):
                 return owner.ref, id_
-    return None
+    idle = app.operation is None or app.operation.phase != "Running"
+    hooks = (m for m in (app.derive(members) if idle else ()) if m.hook and m.place.phase <= SYNC)
+    return next(((app.ref, hook.id) for hook in hooks if fits(hook.id)), None)
 
 
 def _is_of_namespace(app: App, namespace: str) -> bool:

@@ -211,6 +211,8 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
     if any(d.app == app.ref for d in definitions):  # a sync that holds the CRD does not ask for the kind before
         origin = ", whose CRD its manifests hold by now"
+    elif not definitions and (chart := _without_crds(app, fleet, group)) is not None:
+        origin = f", and application {chart.ref} brings no CRD of that group"
     unknown = _of_tool(group, what) or f"cluster {app.cluster} does not know {what}{origin}"
     fails = f"fails at {first.id}" if first.id and _is_past_dry_run(app, fleet, first.id) else "applies nothing"
     finding = Finding(
@@ -281,7 +283,9 @@ def _child_with_crds(app: App, fleet: Fleet, group: str) -> Resource | None:
 def _is_named_after(sources: Sequence[Object], group: str, kind: str = "") -> bool:
     """Whether a source's chart or folder has the name of the group's owner, or of the kind."""
     owners = {group.split(".")[-2] if "." in group else "", kind.lower(), kind and f"{kind.lower()}s"} - {""}
-    called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
+    called = [
+        str(source.get("chart") or source.get("path") or "").rpartition("/")[2].replace("_", "-") for source in sources
+    ]
     return any(f"{each}-".startswith(f"{owner}-") for each in called for owner in owners)
 
 
@@ -291,6 +295,19 @@ def _skipping(app: App, fleet: Fleet, group: str, kind: str) -> App | None:
         a for a in fleet.apps if a.cluster == app.cluster and _skipped(a) and _is_named_after(a.sources, group, kind)
     ]
     return here[0] if len(here) == 1 else app if _skipped(app) else None
+
+
+def _without_crds(app: App, fleet: Fleet, group: str) -> App | None:
+    """The one other application of the cluster with the name of the group's owner that is synced and runs a workload: it brings no CRD of the group."""
+    here = [
+        a
+        for a in fleet.apps
+        if (a.cluster, a.sync_status) == (app.cluster, "Synced")
+        and a.ref != app.ref
+        and _is_named_after(a.sources, group)
+    ]
+    runs = len(here) == 1 and any(row.kind == "Deployment" for row in here[0].rows)
+    return here[0] if runs and "k8s." not in group else None
 
 
 def _brings_kind(app: App, group: str, kind: str) -> bool:
@@ -391,12 +408,24 @@ def _crd_fixes(app: App, fleet: Fleet, group: str, kind: str, owner: str) -> Ite
         likely = skipping is not None and _brings_kind(skipping, group, kind)
         unskip = (_unskip_fix(app, skipping, kind or "the kind", first=likely),) if skipping is not None else ()
         yield from unskip if likely else ()
+        if (chart := None if likely else _without_crds(app, fleet, group)) is not None:
+            yield Fix(
+                f"Let application {chart.ref} install the CRDs of its chart",
+                "application",
+                application_place(chart),
+                Edit("text", _BY_VALUE),
+                caveat=f"only its name suggests that {group} is of it",
+            )
         yield live_command(
             app.cluster,
             f"{'Or install' if likely else 'Install'} the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
             f"kubectl get crd | grep {sh(group or 'group')}",
         )
         yield from () if likely else unskip
+
+
+_BY_VALUE = "a value of the chart switches them on: crds.enabled, crds.install, crds.create or installCRDs"
+"""Of the charts of cert-manager and trust-manager, argo-cd, cloudnative-pg, and argo-rollouts or an older cert-manager."""
 
 
 def _unskip_fix(app: App, skipping: App, kind: str, *, first: bool) -> Fix:

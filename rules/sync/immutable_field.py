@@ -219,8 +219,12 @@ def _failed_finding(app: App, fleet: Fleet, failed: Failed, resource: Resource |
         _is_changed_in_git(resource, each) for each in (pointer, *_refused_fields(failed.message))
     )
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
+    headless = _headless_type(resource) if pointer and _top_field(pointer) in _FILLED_IN else ""
+    cannot = f"{what} {_cannot(failed.message)}"
+    if headless:
+        cannot = f"{id_} has clusterIP None in Git, which type {headless} cannot have"
     return Finding(
-        message=f"{what} {_cannot(failed.message)}, so each sync of application {app.ref} fails{why}.",
+        message=f"{cannot}, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -314,7 +318,7 @@ def _dry_run_finding(app: App, condition: Condition) -> Finding:
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
-            *(_deletion_fixes(app, id_, "hook", "replace") or _fixes(app, id_, resource, pointer)),
+            *(_deletion_fixes(app, id_, resource, "hook", "replace") or _fixes(app, id_, resource, pointer)),
             *advice(__package__, "comparison-error/refused", facts),
         ),
         explains=(
@@ -347,7 +351,10 @@ def _forgotten_finding(app: App, resource: Resource) -> Finding | None:
         ),
         fixes=(
             *_label_fixes(app, resource),
-            *(_deletion_fixes(app, resource.id, "hook", "replace") or _fixes(app, resource.id, resource, pointer)),
+            *(
+                _deletion_fixes(app, resource.id, resource, "hook", "replace")
+                or _fixes(app, resource.id, resource, pointer)
+            ),
         ),
     )
 
@@ -456,10 +463,10 @@ def _is_of_volume_source(change: Change) -> bool:
     return len(tokens) > 1 and tokens[0] == "spec" and tokens[1] not in _OTHER_VOLUME_FIELDS
 
 
-def _deletion_fixes(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
+def _deletion_fixes(app: App, id_: ResourceId | None, resource: Resource | None, *ways: str) -> tuple[Fix, ...]:
     """Fixes that delete the object: its creation again costs only time and the effects in its row; no option stays that deletes it at each sync."""
     row = (_immutable_fields().get((id_.group, id_.kind)) if id_ else None) or {}
-    if id_ is None or row.get("fix") not in ways:
+    if id_ is None or row.get("fix") not in ways or _headless_type(resource):
         return ()
     command = f"kubectl delete {kubectl_name(id_)} && {sync_command(app)}"
     return (
@@ -513,20 +520,32 @@ _FILLED_IN = frozenset({"/spec/clusterIP", "/spec/clusterIPs"})
 
 
 def _leave_out_fixes(resource: Resource | None, pointer: str) -> Iterator[Fix]:
-    """Fixes for a field of a Service that Git writes as empty, though the API server gives it a value that stays."""
+    """Fixes for a field of a Service that Git writes as empty, or as None for a type that has an address, though the API server gives it a value that stays."""
     live, desired = (resource.live, resource.desired) if resource else (None, None)
     field = _top_field(pointer) if pointer else ""
-    if resource is None or live is None or desired is None or field not in _FILLED_IN:
+    if resource is None or desired is None or field not in _FILLED_IN:
         return
-    fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in ("", None, [], [""]) and get(live, f, None)]
-    if field not in fields:
+    type_ = _headless_type(resource)
+    unwanted = ("", None, [], [""], *(("None", ["None"]) if type_ else ()))
+    fields = [f for f in sorted(_FILLED_IN) if get(desired, f) in unwanted and (type_ or get(live, f, None))]
+    if not type_ and field not in fields:
         return
+    why = f"type {type_} has an address" if type_ else "an empty value requests another address than the live one"
     yield manifest_patch(
         resource.id,
-        f"Leave {enumerated(fields, 'field')} out of Git: an empty value requests another address than the live one",
+        f"Leave {enumerated(fields, 'field')} out of Git: {why}",
         removals(desired, fields),
-        "many charts have a value for it; where the sync still fails, write the live address there once",
+        ""
+        if live is None
+        else "many charts have a value for it; where the sync still fails, write the live address there once",
     )
+
+
+def _headless_type(resource: Resource | None) -> str:
+    """The type of a Service that Git gives no address though the type has one: the API server refuses a new one, too (core/validation); else empty."""
+    spec = mapping(resource.desired, "spec") if resource and (resource.group, resource.kind) == ("", "Service") else {}
+    headless = spec.get("clusterIP") == "None" or spec.get("clusterIPs") == ["None"]
+    return text_at(spec, "type") if headless and spec.get("type") in ("NodePort", "LoadBalancer") else ""
 
 
 def _label_fixes(app: App, resource: Resource | None) -> Iterator[Fix]:
@@ -626,7 +645,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         case "replace":
             yield from _leave_out_fixes(resource, pointer)
             yield from _label_fixes(app, resource)
-            yield from _deletion_fixes(app, id_, "replace")
+            yield from _deletion_fixes(app, id_, resource, "replace")
             yield from _take_back_fixes(resource, pointer)
             return
         case "unknown":  # an operator's object may hold data that is lost with it

@@ -43,7 +43,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, not_stored, renamed, settled, shown_with_another
 from argolint.comparison import builtin, managers, syncs_server_side
-from argolint.edits import application_place, ignore_less, manifest_patch, removals
+from argolint.edits import application_place, ignore_less, manifest_patch, removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
@@ -62,7 +62,7 @@ from argolint.values import (
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 from argolint.values.patterns import regex
-from argolint.values.schema import Fault, faults, release
+from argolint.values.schema import Fault, faults, homes, release
 
 from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ..shared.operations import with_end_of_retries
@@ -133,7 +133,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.group in _WORKLOADS:
             yield from _dropped_field_findings(app, resource)
         elif pruned := _dropped_changes(app, fleet, resource):
-            yield _not_kept_finding(app, fleet, resource, pruned)
+            wrong = [
+                f for c in pruned for f in _no_fields(resource, c.pointer) if _has_all_fields(app, fleet, resource)
+            ]
+            if len(wrong) < len(pruned):
+                yield _not_kept_finding(app, fleet, resource, pruned)
+            else:
+                yield from (_no_field_finding(app, resource, fault) for fault in wrong)
     yield from narrowed_findings(app, fleet)
     for resource in () if refused else app.stated:
         if resource.status != "OutOfSync" and not resource.hook:
@@ -346,9 +352,15 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
     """A field that no release has there, which an apply without validation sends in vain."""
     *_, name = split_pointer(fault.pointer)
     meant = next(iter(difflib.get_close_matches(name, fault.names, 1, cutoff=0.85)), "")
-    to = fault.pointer[: fault.pointer.rindex("/")] + join_pointer(meant)
-    is_free = bool(meant) and get(resource.desired, to) is MISSING
-    guess = f" ({meant!r} may be meant)" if meant else ""
+    home = () if meant else homes(fault)
+    to = home[0] if len(home) == 1 else fault.pointer[: fault.pointer.rindex("/")] + join_pointer(meant)
+    is_free = bool(meant or len(home) == 1) and get(resource.desired, to) is MISSING
+    guess = f" ({meant!r} may be meant)" if meant else f" (it belongs at {home[0]})" if len(home) == 1 else ""
+    move = f"Rename the field to {meant}" if meant else f"Move the field to {to}"
+    gone = removals(resource.desired, [fault.pointer])
+    moved: list[Json] = [{"op": "move", "from": fault.pointer, "path": to}]
+    if get(resource.desired, to.rpartition("/")[0]) is MISSING:
+        moved = [*set_field(resource.desired, to, get(resource.desired, fault.pointer)), *gone]
     return Finding(
         message=f"The API server drops {fault.pointer} of {resource.id}{guess} at each sync, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, fault.pointer),
@@ -358,10 +370,8 @@ def _no_field_finding(app: App, resource: Resource, fault: Fault) -> Finding:
         fixes=(
             manifest_patch(
                 resource.id,
-                f"Rename the field to {meant}" if is_free else "Remove the field, which does nothing",
-                [{"op": "move", "from": fault.pointer, "path": to}]
-                if is_free
-                else removals(resource.desired, [fault.pointer]),
+                move if is_free else "Remove the field, which does nothing",
+                moved if is_free else gone,
                 "the field takes effect then, as it was meant to" if is_free else "",
             ),
         ),
