@@ -20,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID
 from argolint.edits import live_command
 from argolint.edits.handover import released, sync, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
+from argolint.redaction import without_secrets
 from argolint.values import dig
 from argolint.values.kubernetes import kubectl_name
 
 from ._sharing import has_in_manifests
+from ._tracking import warned_resources
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -76,7 +79,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     else _handover_fix(app, resource, others[0], fleet)
                 ),
             ),
-            explains=() if is_deleting else (Symptom.extra(resource.id),),
+            explains=(
+                *(() if is_deleting else (Symptom.extra(resource.id),)),
+                *(_warnings(resource, others, fleet) if _is_going(resource) else ()),
+            ),
         )
 
 
@@ -132,6 +138,14 @@ def _taken_along(resource: Resource, fleet: Fleet) -> str:
 def _is_going(resource: Resource) -> bool:
     """Whether the API server has accepted the deletion, which nothing stops any more."""
     return dig(resource.live, "metadata", "deletionTimestamp") is not None
+
+
+def _warnings(resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[Symptom]:
+    """The others' warnings of the object, which shared-resource leaves to this rule once nothing is handed over any more."""
+    for other in (fleet.by_ref[ref] for ref in others):
+        for warning in shared_warnings(other):
+            if resource.key in [each.key for each in warned_resources(warning, other, fleet)]:
+                yield Symptom.condition("SharedResourceWarning", without_secrets(warning.condition.message))
 
 
 def _after_fix(resource: Resource, taker: AppRef) -> Fix:
