@@ -186,7 +186,7 @@ def _message(app: App, root: Root) -> str:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
             what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _objects_text(root.own)
-            signed = "; the webhooks trust another authority too" if _signs_webhooks(root) else ""
+            signed = ", and so does the CA that its webhooks trust" if _signs_webhooks(root) else ""
             effect = "; the pods restart each time" if rolled else signed or _effect_on_pods(app, root)
             return f"{what} {changes}{effect}."
         case "checksum" | "stamp":

@@ -94,6 +94,7 @@ class Party:
     twins: Sequence[Sequence[str]] = ()
     doubles: Sequence[Sequence[str]] = ()
     whole: str = ""
+    going: bool = False
     settings: str = ""
     files: Sequence[str] = ()
     revision: str = ""

@@ -49,8 +49,9 @@ from argolint import (
 )
 from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
+from argolint.edits.pruning import cascades
 from argolint.redaction import HIDDEN, excerpt, show_sides, without_secrets
-from argolint.values import at_and_above, enumerated, mapping, text_at
+from argolint.values import at_and_above, dig, enumerated, mapping, text_at
 from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
@@ -120,6 +121,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "twins": twins,
                 "doubles": [parts_of(ref) for ref in doubles],
                 "whole": contents,
+                "going": dig(found.live, "metadata", "deletionTimestamp") is not None
+                and all(not a.deleting or cascades(a) for a in map(fleet.by_ref.__getitem__, (app.ref, *with_it))),
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
@@ -183,6 +186,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         _live_owner(parties),
         _differing_fields(parties),
     )
+    if shared.handover and any(p.going for p in parties):
+        return  # nothing is handed over any more: shared-resource-pruned reports the deletion
     at, *others = parties
     proven = shared.owner is not None and any(p.owner or p.warnings for p in parties)
     yield Finding(
@@ -197,7 +202,10 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
         fixes=tuple(fixes(shared)),
         explains=tuple(_claims(shared)),
-        follows=(_common_cause(shared),),
+        follows=(
+            *([Follows.finding("shared-resource-pruned", shared.id)] if shared.handover else ()),
+            _common_cause(shared),
+        ),
     )
 
 

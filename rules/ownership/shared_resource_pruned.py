@@ -20,13 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID
 from argolint.edits import live_command
-from argolint.edits.handover import released, take_over
+from argolint.edits.handover import released, sync, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
+from argolint.redaction import without_secrets
+from argolint.values import dig
+from argolint.values.kubernetes import kubectl_name
 
 from ._sharing import has_in_manifests
+from ._tracking import warned_resources
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -50,13 +55,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         names = " and ".join(f'"{other.name}"' for other in others)
         still = f"{names} still {'renders' if len(others) == 1 else 'render'} it"
         back = _recreation_time(others, fleet)
-        if is_deleting or app.leaving:
+        if _is_going(resource):
+            fact = f"is being deleted{' with this Application' if is_deleting else ''}, though {still}"
+            end = f"it is gone {back}"
+        elif is_deleting or app.leaving:
             fact = f"goes with this Application, though {still}"
             end = f"it is gone {back}"
         else:
             fact = f"left its owner, though {still}"
             pruned_by = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
-            end = f"{pruned_by} deletes it {back}"
+            end = f"{pruned_by} deletes it{_taken_along(resource, fleet)} {back}"
         yield Finding(
             message=f"{resource.id} {fact}: {end}.",
             at=Location(app.ref, resource.id),
@@ -64,8 +72,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
-            fixes=(_handover_fix(app, resource, others[0], fleet),),
-            explains=() if is_deleting else (Symptom.extra(resource.id),),
+            fixes=(
+                (
+                    _after_fix(resource, others[0])
+                    if _is_going(resource)
+                    else _handover_fix(app, resource, others[0], fleet)
+                ),
+            ),
+            explains=(
+                *(() if is_deleting else (Symptom.extra(resource.id),)),
+                *(_warnings(resource, others, fleet) if _is_going(resource) else ()),
+            ),
         )
 
 
@@ -109,6 +126,40 @@ def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: F
         yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
     for ref in others:
         yield f'"{ref.name}" lists it among its own objects'
+
+
+def _taken_along(resource: Resource, fleet: Fleet) -> str:
+    """The end of a sentence on an Application whose finalizer deletes its own objects too."""
+    is_app = (resource.group, resource.kind) == ("argoproj.io", "Application")
+    child = fleet.app(resource.name, resource.namespace) if is_app else None
+    return " with all its objects" if child is not None and cascades(child) else ""
+
+
+def _is_going(resource: Resource) -> bool:
+    """Whether the API server has accepted the deletion, which nothing stops any more."""
+    return dig(resource.live, "metadata", "deletionTimestamp") is not None
+
+
+def _warnings(resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[Symptom]:
+    """The others' warnings of the object, which shared-resource leaves to this rule once nothing is handed over any more."""
+    for other in (fleet.by_ref[ref] for ref in others):
+        for warning in shared_warnings(other):
+            if resource.key in [each.key for each in warned_resources(warning, other, fleet)]:
+                yield Symptom.condition("SharedResourceWarning", without_secrets(warning.condition.message))
+
+
+def _after_fix(resource: Resource, taker: AppRef) -> Fix:
+    is_namespace = resource.id.kind == "Namespace"
+    once = (
+        "# Then let no manifest hold the Namespace (syncOption CreateNamespace=true): no Application deletes it then\n"
+    )
+    return live_command(
+        resource.id,
+        f'Wait for the end of the deletion, then sync "{taker.name}"',
+        f"kubectl get {kubectl_name(resource.id)}   # until it is not found\n{sync(taker)}\n{once if is_namespace else ''}",
+        "nothing stops a deletion that the API server has accepted"
+        + ("; what no Application renders of its contents is lost" if is_namespace else ""),
+    )
 
 
 def _handover_fix(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:

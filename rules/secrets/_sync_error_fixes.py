@@ -25,7 +25,7 @@ from ._sync_error_generators import generator_fixes
 from ._sync_error_pointers import pathless_find, remote_pointer
 from ._sync_error_secret import field_fix, secret_fixes, secret_id
 from ._sync_error_texts import Diagnosis
-from ._template import target_misreads, template_fixes, unfetched_names
+from ._template import reopened_fixes, target_misreads, template_fixes, unfetched_names
 from ._waves import earlier_wave_fix
 
 
@@ -139,6 +139,7 @@ def exact_edits(
         case "template":
             yield from _template_source_fixes(app, resource, found)
             yield from _template_name_fixes(resource, found)
+            yield from reopened_fixes(resource) if found.advice == "pkcs12-pem" else ()
 
 
 def _owner_fixes(resource: Resource, found: Diagnosis, secret: str) -> Iterator[Fix]:

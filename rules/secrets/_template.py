@@ -15,7 +15,7 @@ from itertools import islice
 from argolint import Fix, Json, Object, Resource
 from argolint.edits import manifest_text
 from argolint.relations.operator_version import OperatorVersion
-from argolint.values import dig, items, join_pointer, mapping
+from argolint.values import dig, enumerated, items, join_pointer, mapping
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -229,3 +229,21 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
             "\n".join([*lines, *instructions]),
         ),
     )
+
+
+_REOPENED = regex(
+    r"\b(?P<first>pkcs12(?:cert|key)(?:Pass)?)\b[^|}]{0,200}\|\s{0,20}(?P<again>pkcs12(?:cert|key)(?:Pass)?)\b"
+)
+
+
+def reopened_fixes(resource: Resource) -> Iterator[Fix]:
+    """The fix for a pipeline that opens an archive twice: what the first function gives is PEM, so that one has succeeded."""
+    texts = _template_texts(resource.live or resource.any, _TEMPLATE)
+    twice = [(at, found["first"], found["again"]) for at, text in texts for found in _REOPENED.finditer(text)]
+    if twice:
+        opened = enumerated(sorted({first for _, first, _ in twice}))
+        yield manifest_text(
+            f"{resource.kind} {resource.namespace}/{resource.name}",
+            f"End the pipeline after {opened}, which {'has' if ' and ' not in opened else 'have'} opened the archive",
+            "\n".join(f"{at}: leave out `| {again}` with its argument, after {first}" for at, first, again in twice),
+        )

@@ -190,12 +190,15 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
         if old and not older
         else caveat,
     )
+    successor = next(
+        (e.name for e in es.external_secrets(app) if (e.namespace, es.target_name(e.any)) == (ns, name)), ""
+    )
     commands = (
         "# pause auto-sync of the applications concerned: self-heal starts the old controller again",
         es.STOP_KES,
         es.release_secret(ns, name),
         "# sync the new ExternalSecret with target.name " + name,
-        es.force_sync(es.FULL_NAME, ns, name),
+        es.force_sync(es.FULL_NAME, ns, successor or name),
         f"# when it is Ready: kubectl -n {sh(ns)} delete {CRD} {sh(name)}, and remove it from Git",
     )
     same_name = live_command(
@@ -204,7 +207,7 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
         "\n".join(commands),
         "as long as the old controller runs it takes the Secret back within 10 s",
     )
-    return new_name, same_name
+    return (same_name,) if successor else (new_name, same_name)
 
 
 def _with_namespace(resource: Resource) -> dict[str, object]:

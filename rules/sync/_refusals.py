@@ -58,19 +58,17 @@ def refusal_fixes(app: App, fleet: Fleet, failed: Failed, *, empties: bool = Fal
         )
         if named:
             left = _empty_values(app) if "Required value" in failed.message else ""
-            return (replace(named[0], caveat=left or named[0].caveat), *named[1:])
+            return (
+                (replace(named[0], title=f"{left}{named[0].title.removeprefix('Set')}"), *named[1:]) if left else named
+            )
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, fleet, failed, project), **facts})
 
 
 def _empty_values(app: App) -> str:
-    """The Helm values that the Application itself leaves empty, as a sentence: a chart then renders an empty field."""
+    """What to do with the Helm values that the Application itself leaves empty, to be followed by a field: a chart then renders it empty."""
     paths = [path for source in app.sources for path in _empty_leaves(inline_values(mapping(source, "helm")))]
     several = len(paths) > 1
-    return (
-        f"Helm value{'s' * several} {enumerated(paths)} of the Application {'are' if several else 'is'} empty"
-        if paths
-        else ""
-    )
+    return f"Fill the empty Helm value{'s' * several} {enumerated(paths)} of the Application, or set" if paths else ""
 
 
 def _empty_leaves(values: Mapping[str, Json], above: str = "") -> Iterator[str]:
@@ -294,6 +292,7 @@ def _facts(app: App, fleet: Fleet, failed: Failed, project: Object | None = None
         "service": service[1],
         "service_namespace": service[0],
         "policy": _policy_name(failed.message),
+        "policy_app": _policy_owner(app, fleet, failed),
         "permission": _permission(app, refused, project),
         "refused_kinds": enumerated([each.kind for each in refused]),
         **_namespace_facts(app, failed),
@@ -377,6 +376,28 @@ def _port_holder(app: App, failed: Failed) -> str:
         ):
             return str(other.id)
     return ""
+
+
+_POLICY_KINDS = (
+    ("kyverno.io", "ClusterPolicy"),
+    ("kyverno.io", "Policy"),
+    ("policies.kyverno.io", "ValidatingPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+)
+
+
+def _policy_owner(app: App, fleet: Fleet, failed: Failed) -> str:
+    """The one application that lists the policy which denies the object; empty if none or several do."""
+    found = _POLICY.search(failed.message)
+    name = found and (found["kyverno"] or found["admission"])
+    owners = {
+        str(owner)
+        for kind in (_POLICY_KINDS if name else ())
+        for key in fleet.of_kind(app.cluster, *kind)
+        if key.name == name and key.namespace in ("", failed.id.namespace if failed.id else "")
+        for owner in fleet.owners(key)
+    }
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _policy_name(message: str) -> str:

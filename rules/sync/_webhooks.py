@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argolint import App, Resource, ResourceId, Symptom
+from argolint import App, Fleet, Resource, ResourceId, ResourceKey, Symptom
 from argolint.values import dig, mapping, maps, parse_time, text_at
 from argolint.values.kubernetes import pod_spec
 from argolint.values.patterns import regex
@@ -28,9 +28,23 @@ def webhook_service(message: str) -> tuple[str, str]:
     return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server's own Service
 
 
-def authority_changes(app: App, message: str) -> Iterator[Symptom]:
-    """Differences in the CA of the webhook that the API server does not trust: what makes them is why."""
+_MOST = 10
+"""Most webhooks of one configuration of another application."""
+
+
+def authority_changes(app: App, fleet: Fleet, message: str) -> Iterator[Symptom]:
+    """Differences in the CA of the webhook that the API server does not trust: what makes them is why.
+
+    The configurations of another application are known by name alone: those of the one that lists the webhook's Service.
+    """
     service = webhook_service(message) if "certificate signed by unknown authority" in message else ("", "")
+    key = ResourceKey(app.cluster, "", "Service", *service)
+    makers = {*fleet.owners(key)} - {app.ref} if service[1] else set()
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration") if makers else ():
+        for each in fleet.of_kind(app.cluster, "admissionregistration.k8s.io", kind):
+            if not makers.isdisjoint(fleet.owners(each)):
+                at = "/webhooks/{}/clientConfig/caBundle"
+                yield from (Symptom.change(each.id, at.format(index)) for index in range(_MOST))
     for resource in app.resources if service[1] else ():
         for index, webhook in enumerate(maps(resource.desired, "webhooks")):
             asked = mapping(webhook, "clientConfig", "service")

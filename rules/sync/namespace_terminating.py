@@ -119,7 +119,10 @@ def _finding(
         ),
         fixes=advice(__package__, "namespace-terminating/held" if held else "namespace-terminating", facts),
         explains=(*(consequences(app) if refused else ()), Symptom.health(id_), Symptom.extra(id_)),
-        follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
+        follows=(
+            Follows.finding("shared-resource-pruned", id_),
+            Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),
+        ),
     )
 
 

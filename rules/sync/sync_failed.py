@@ -205,7 +205,7 @@ def _operation_finding(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
             *_no_retry_fixes(app, first),
         ),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_object_symptoms(left)),
-        follows=tuple(_origins(app, first)),
+        follows=tuple(_origins(app, fleet, first)),
     )
     return resolved(finding, _complaint(app, fleet, first, why))
 
@@ -242,7 +242,7 @@ def _failure_message(subject: str, message: str, after: str) -> str:
     return in_passing(f"{subject}: {known.says}", message, after)
 
 
-def _origins(app: App, failed: Failed) -> Iterator[Follows]:
+def _origins(app: App, fleet: Fleet, failed: Failed) -> Iterator[Follows]:
     """The findings about the manifest, or the old object, that say why it was refused."""
     if failed.id is None:
         return
@@ -254,7 +254,7 @@ def _origins(app: App, failed: Failed) -> Iterator[Follows]:
     lacking = {split_pointer(error.pointer)[-1] for error in errors if error.sort == "Required value"}
     if resource and any(slip.meant in lacking for slip in coming_slips(resource, whole=False)):
         yield Follows.finding("schema-field-unknown", failed.id, mended=True)
-    yield from (Follows(change, mended=True) for change in authority_changes(app, failed.message))
+    yield from (Follows(change, mended=True) for change in authority_changes(app, fleet, failed.message))
 
 
 def _is_going(failed: Failed) -> bool:
