@@ -74,7 +74,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CheckResult]:
     folder = tmp_path_factory.mktemp("three")
     with serving(folder, FLEET, ALIASES) as fleets:
         outputs = [word for name in FORMATS for word in ("-o", f"{name}={folder / f'report.{name}'}")]
-        ran = check(fleets, *outputs, "-o", "text", "--state", folder / "state.db")
+        texts = ("-o", "text", "-o", f"text={folder / 'report.text'}")
+        ran = check(fleets, *outputs, *texts, "--state", folder / "state.db")
         requests = {name: list(server.seen) for name, server in fleets.servers.items()}
         yield CheckResult(fleets, folder, ran, requests)
 
@@ -126,7 +127,8 @@ def test_a_report_of_many_holds_what_a_report_of_one_holds(three: CheckResult) -
 def test_people_read_the_name_of_the_server(three: CheckResult) -> None:
     assert three.ran.code == 1
     assert "error    eu/argocd/web, us/argocd/web · fixes both" in three.ran.out
-    assert "`argocd` and `kubectl` have to point to lab" in one_line(three.ran.out)
+    assert "Without 3 info: --full shows all." in three.ran.out
+    assert "`argocd` and `kubectl` have to point to lab" in one_line(three.text("report.text"))
     assert (
         "\neu   2 applications: 1 error, 1 info\nlab  1 application: 1 info\nus   1 application: 1 info\n"
         in three.ran.out
