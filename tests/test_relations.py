@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from argolint import testing
+from argolint.application.fleet import Fleet
 from argolint.model import RelationKind
 from argolint.plugins import load_rules
 from argolint.relations.judged import newer_script
@@ -285,4 +286,4 @@ def test_a_condition_is_bad_news_by_evidence_only(condition: tuple[str, str, str
 )
 def test_the_release_that_changed_a_health_script(version: str, newer: str) -> None:
     """The next release whose script is new; none where the running one is the newest, or the version is unknown."""
-    assert newer_script(version, "flink.apache.org", "FlinkDeployment") == newer
+    assert newer_script(Fleet("", version, {}), "flink.apache.org", "FlinkDeployment") == newer

@@ -15,7 +15,7 @@ from argolint.model import Follows, Object, ResourceId, Symptom, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
-from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
+from argolint.values import condition, dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -121,8 +121,8 @@ _NO_ANSWER_IN_TIME = regex(r"context deadline exceeded|i/o timeout|no route to h
 
 def _available_since(workload: Resource) -> datetime | None:
     """The time since which a Deployment has enough ready pods; None if it has not."""
-    found = next((c for c in maps(workload.live, "status", "conditions") if c.get("type") == "Available"), {})
-    return parse_time(found.get("lastTransitionTime")) if found.get("status") == "True" else None
+    found = condition(workload.live, "Available")
+    return parse_time(found.get("lastTransitionTime")) if found and found.get("status") == "True" else None
 
 
 _NEW = timedelta(minutes=5)

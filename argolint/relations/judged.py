@@ -8,6 +8,7 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 
 from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.application.resource import Node, Resource
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
@@ -91,7 +92,7 @@ def _begun(complaint: Complaint, resource: Resource, conditions: Sequence[Object
         "type": text_at(working, "type"),
         "app": str(complaint.app.ref),
         "version": complaint.fleet.version,
-        "newer": _newer(complaint, resource),
+        "newer": newer_script(complaint.fleet, resource.group, resource.kind),
     }
     return Explained(
         "contradicts",
@@ -103,13 +104,6 @@ def _begun(complaint: Complaint, resource: Resource, conditions: Sequence[Object
         likely=True,
         cause="health-check",
     )
-
-
-def _newer(complaint: Complaint, resource: Resource) -> str:
-    """The next release with another health script of the kind, unless this Argo CD has a check of its own for it."""
-    fleet, id_ = complaint.fleet, resource.id
-    own = fleet.derive(has_own_check, id_.group, id_.kind)
-    return "" if own else newer_script(fleet.version, id_.group, id_.kind)
 
 
 def _stale(complaint: Complaint, resource: Resource) -> Explained:
@@ -237,7 +231,7 @@ def _contradicted(
         "kind": id_.kind,
         "customization": f"resource.customizations.health.{id_.group}_{id_.kind}",
         "guard": f"obj.status ~= nil and obj.status.{outer} ~= nil" if outer else "obj.status ~= nil",
-        "newer": _newer(complaint, resource),
+        "newer": newer_script(complaint.fleet, resource.group, resource.kind),
         "version": fleet.version,
         "app": str(complaint.app.ref),
     }
@@ -268,13 +262,18 @@ def _is_of_the_past(resource: Resource) -> bool:
 _WAITING = regex(r"\W*(?:waiting|pending|initiali[sz]ing|unknown)\b", re.IGNORECASE)
 
 
-def newer_script(server: str, group: str, kind: str) -> str:
-    """The first release of Argo CD after the server's whose health script of the kind is another one, such as `3.1.8`; empty if none is known."""
+def newer_script(fleet: Fleet, group: str, kind: str) -> str:
+    """The first release of Argo CD after the server's whose health script of the kind is another one, such as `3.1.8`.
+
+    Empty if none is known, or the settings have a check of their own for the kind.
+    """
+    if fleet.derive(has_own_check, group, kind):
+        return ""
     name = f"{group}/{kind}"
     points: Mapping[str, int] = next(
         (p for key, p in load(__package__, "health_scripts.yaml").items() if fnmatchcase(name, key)), {}
     )
-    running = parse_version(server)
+    running = parse_version(fleet.version)
     if running is None:
         return ""
     by_version = sorted((version, number, text) for text, number in points.items() if (version := parse_version(text)))

@@ -41,7 +41,7 @@ def script_facts(fleet: Fleet, resource: Resource) -> Mapping[str, str]:
         and entry.get("useOpenLibs") is not True
         and _STRINGS.search(found["error"]) is not None
     )
-    newer = "" if key else newer_script(fleet.version, resource.group, resource.kind)
+    newer = newer_script(fleet, resource.group, resource.kind)
     return {
         "own_check": key,
         "check_line": excerpt(lines[line - 1].strip(), 160) if 0 < line <= len(lines) else "",

@@ -37,7 +37,6 @@ from argolint import (
 from argolint.edits import manifest_patch, manifest_text, manifest_yaml
 from argolint.edits.advice import advice
 from argolint.relations.judged import newer_script
-from argolint.relations.waits import has_own_check
 from argolint.values import dig, integer, mapping, number_at
 
 from ..shared.labels import label_selector
@@ -169,7 +168,7 @@ def _finding(app: App, fleet: Fleet, budget: Resource, expected: int, demanded: 
     limit = f"{field} {spec.get(field)}"
     ready = number_at(budget.live, "status", "currentHealthy") >= expected
     ill = ready and budget.health.status == "Degraded" and _HAS_NONE in budget.health.message
-    newer = "" if fleet.derive(has_own_check, *_BUDGET) else newer_script(fleet.version, *_BUDGET)
+    newer = newer_script(fleet, *_BUDGET)
     who = f"{budget.id} is Degraded as it ({limit})" if ill else f"{budget.id} ({limit})"
     return Finding(
         message=f"{who} demands {pods} to stay, so no node that runs one can be drained.",

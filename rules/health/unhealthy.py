@@ -54,10 +54,9 @@ from argolint.values import age_text, dig, enumerated, labels_of, mapping, maps,
 from argolint.values.kubernetes import is_of_current_spec, kubectl_name
 from argolint.values.patterns import regex
 
-from .. import shared
 from ..shared.age import Patience, allowed_wait, is_health_counted, is_overdue, waited_time, waiting_since
 from ..shared.fields import refused_pointer
-from ..shared.operators import unapproved_plan
+from ..shared.operators import approval_fixes, unapproved_plan
 from ..shared.pods import (
     ENDS,
     Trouble,
@@ -350,15 +349,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         fixes=(
             *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, around),
             *(() if pod_troubles else hook_fixes(app, resource)),
-            *(
-                advice(
-                    shared.__name__,
-                    f"awaits-approval/{resource.kind}",
-                    {"installed": dig(resource.live, "status", "installedCSV")},
-                )
-                if reason.endswith(_ASKS)
-                else ()
-            ),
+            *(approval_fixes(resource.live) if reason.endswith(_ASKS) else ()),
         ),
         explains=(
             Symptom.health(resource.id),

@@ -26,7 +26,6 @@ from argolint.comparison import TRACKING_ID
 from argolint.edits import live_command
 from argolint.edits.handover import released, sync, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
-from argolint.redaction import without_secrets
 from argolint.values import dig
 from argolint.values.kubernetes import kubectl_name
 
@@ -145,7 +144,7 @@ def _warnings(resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> I
     for other in (fleet.by_ref[ref] for ref in others):
         for warning in shared_warnings(other):
             if resource.key in [each.key for each in warned_resources(warning, other, fleet)]:
-                yield Symptom.condition("SharedResourceWarning", without_secrets(warning.condition.message))
+                yield warning.condition.symptom
 
 
 def _after_fix(resource: Resource, taker: AppRef) -> Fix:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argolint import Edit, Fix, Object
-from argolint.values import maps, text_at
+from argolint.edits.advice import advice
+from argolint.values import dig, maps, text_at
 
 
 def external_secrets_upgrade(to: str, text: str, caveat: str = "") -> Fix:
@@ -18,3 +19,10 @@ def unapproved_plan(subscription: Object | None) -> str:
     conditions = maps(subscription, "status", "conditions")
     waits = any((c.get("type"), c.get("status"), c.get("reason")) == asked for c in conditions)
     return text_at(subscription, "status", "installPlanRef", "name") if waits else ""
+
+
+def approval_fixes(subscription: Object | None) -> tuple[Fix, ...]:
+    """The advice on a Subscription that waits for a person, beyond the approval itself."""
+    return advice(
+        __package__, "awaits-approval/Subscription", {"installed": dig(subscription, "status", "installedCSV")}
+    )

@@ -54,7 +54,7 @@ from argolint.values.patterns import regex
 from .. import shared
 from ..shared import age, pod_fixes, pods
 from ..shared.operations import has_revision_moved, sync_again_command
-from ..shared.operators import unapproved_plan
+from ..shared.operators import approval_fixes, unapproved_plan
 from . import _hooks
 from ._failures import Failed, result_failure
 from ._refusals import refusal_fixes
@@ -491,9 +491,7 @@ def _cause_fixes(
             yield from advice(__package__, "hook-stuck/own-check", facts)
         if plan := unapproved_plan(live):
             yield from advice(__package__, "hook-stuck/approval", {"plan": plan, "namespace": id_.namespace})
-            yield from advice(
-                shared.__name__, f"awaits-approval/{id_.kind}", {"installed": dig(live, "status", "installedCSV")}
-            )
+            yield from approval_fixes(live)
             return
         if node is not None and node.health.status == "Suspended":
             facts = {"app": str(app.ref), "kind": id_.kind, "name": id_.name}
