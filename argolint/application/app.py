@@ -30,7 +30,7 @@ from argolint.application.resource import (
 )
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
 from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
-from argolint.values.kubernetes import COMPARE_OPTIONS
+from argolint.values.kubernetes import COMPARE_OPTIONS, is_deleting
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions with which the desired state is unknown: the server answers `targetState: "null"` for everything."""
@@ -144,7 +144,7 @@ class App:
     @property
     def deleting(self) -> bool:
         """A deletion was requested; Argo CD no longer updates the application's status."""
-        return bool(dig(self.brief, "metadata", "deletionTimestamp"))
+        return is_deleting(self.brief)
 
     @cached_property
     def operation(self) -> Operation | None:

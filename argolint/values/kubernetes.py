@@ -159,6 +159,11 @@ def wave(obj: Object | None) -> int:
     return (integer(annotations.get(_HOOK_WEIGHT)) or 0) if own is None else own
 
 
+def is_deleting(obj: Object | None) -> bool:
+    """Whether the API server has accepted a deletion of the object, which nothing stops any more."""
+    return bool(dig(obj, "metadata", "deletionTimestamp"))
+
+
 def is_of_current_spec(obj: Object | None, condition: Object | None = None) -> bool | None:
     """Whether the status, or this condition of it, is about the current spec; None if neither it nor the object says (observedGeneration, generation).
 

@@ -14,7 +14,7 @@ from argolint import App, Object, Resource
 from argolint.relations.polarity import every_condition, is_fault, polarity, reports_success, states_fault
 from argolint.values import annotations_of, dig, mapping, parse_time, text_at, texts
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import is_of_current_spec
+from argolint.values.kubernetes import is_deleting, is_of_current_spec
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience, is_health_counted, is_overdue
@@ -58,7 +58,7 @@ def failed_condition(app: App, resource: Resource, options: Patience) -> Object 
         return None  # Argo CD's check has looked at what there is
     if not is_health_counted(resource) or (not resource.uid and not any(r.health.status for r in app.resources)):
         return None  # neither tree nor list has any health; newer versions keep it in the tree alone
-    if dig(resource.live, "metadata", "deletionTimestamp") or _is_halted(resource):
+    if is_deleting(resource.live) or _is_halted(resource):
         return None  # it is being deleted, or its controller skips it: its status is old
     made = text_at(mapping(resource.live, "metadata"), "creationTimestamp")
     passed_over: tuple[Object, ...] = resource.derive(_passed_over)

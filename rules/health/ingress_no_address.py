@@ -42,7 +42,7 @@ from argolint.messages import telling
 from argolint.relations.look_up import peer
 from argolint.values import annotations_of, dig, items, maps, sh, text_at, texts
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import containers, kubectl_name
+from argolint.values.kubernetes import containers, is_deleting, kubectl_name
 
 from ..shared.age import Patience
 from ..shared.labels import is_similar_name
@@ -126,7 +126,7 @@ def _no_controller_cause(app: App, of_class: str) -> Follows:
 
 def _waiting_ingresses(app: App, options: Patience) -> Iterator[Resource]:
     for ingress in overdue_resources(app, options, "Ingress", *_GROUPS):
-        if not _has_address(ingress) and not dig(ingress.live, "metadata", "deletionTimestamp"):
+        if not _has_address(ingress) and not is_deleting(ingress.live):
             yield ingress
 
 

@@ -25,6 +25,7 @@ from argolint.redaction import excerpt
 from argolint.relations.polarity import reports_fault
 from argolint.values import annotations_of, comma_list, dig, enumerated, get, items, leaves, mapping, maps, text_at
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from ..shared.age import Patience
@@ -88,8 +89,7 @@ def _no_controller_cause(app: App, of_class: str) -> Follows:
 def _waiting_services(app: App, options: Patience) -> Iterator[Resource]:
     for service in overdue_resources(app, options, "Service", ""):
         served = items(service.live, "status", "loadBalancer", "ingress")
-        deleted_at = dig(service.live, "metadata", "deletionTimestamp")
-        if dig(service.live, "spec", "type") == "LoadBalancer" and not served and not deleted_at:
+        if dig(service.live, "spec", "type") == "LoadBalancer" and not served and not is_deleting(service.live):
             yield service
 
 

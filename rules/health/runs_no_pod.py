@@ -23,7 +23,7 @@ from argolint.edits import live_command
 from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, number_at
-from argolint.values.kubernetes import is_of_current_spec, kubectl_name
+from argolint.values.kubernetes import is_deleting, is_of_current_spec, kubectl_name
 
 from ..shared.triage import worth_reading
 
@@ -58,7 +58,7 @@ def _is_judged(resource: Resource) -> bool:
         and not resource.hook
         and resource.desired is not None
         and is_of_current_spec(resource.live) is True
-        and dig(resource.live, "metadata", "deletionTimestamp") is None
+        and not is_deleting(resource.live)
     )
 
 

@@ -21,6 +21,7 @@ from argolint import App, AppRef, Finding, Fleet, Location, Object, Rule
 from argolint.application.application_sets import owned_applications, set_id
 from argolint.edits.advice import advice
 from argolint.values import maps, parse_version, text_at
+from argolint.values.kubernetes import is_deleting
 
 from ..shared.application_sets import place_of, reporter
 from ._dead_paths import dead_paths
@@ -51,7 +52,7 @@ def _is_empty(fleet: Fleet, raw: Object) -> bool:
     done = {(text_at(c, "type"), text_at(c, "status")) for c in maps(raw, "status", "conditions")}
     went_well = ("ParametersGenerated", "True") in done and ("ErrorOccurred", "False") in done
     generated = maps(raw, "status", "resources") or owned_applications(fleet, raw) or any(dead_paths(raw))
-    return went_well and not generated and not text_at(raw, "metadata", "deletionTimestamp")
+    return went_well and not generated and not is_deleting(raw)
 
 
 def _finding(app: App, fleet: Fleet, raw: Object, reasons: Sequence[Empty]) -> Finding:

@@ -27,7 +27,7 @@ from argolint.application.applied import settled
 from argolint.edits import application_patch, live_command, manifest_text, set_field
 from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
 from argolint.values import dig, enumerated, parse_time, sh
-from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
+from argolint.values.kubernetes import SYNC_OPTIONS, is_deleting, kubectl_name
 
 from ..shared.references import users
 from ._data import holds_data
@@ -126,7 +126,7 @@ def _is_extraneous(resource: Resource) -> bool:
 
 def _keep_reason(app: App, resource: Resource, fleet: Fleet) -> str:
     """The reason why no sync prunes the object; empty if automated sync will."""
-    if ignored_extraneous(app, resource) or dig(resource.live, "metadata", "deletionTimestamp"):
+    if ignored_extraneous(app, resource) or is_deleting(resource.live):
         return ""
     option = prune_option(app, resource.live, fleet)
     if option:

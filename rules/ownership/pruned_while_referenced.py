@@ -49,7 +49,7 @@ from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
 from argolint.values import dig, enumerated
-from argolint.values.kubernetes import is_secret
+from argolint.values.kubernetes import is_deleting, is_secret
 
 from ..shared.references import User, users
 from ._dropped import keep_fix, prunable_objects
@@ -122,7 +122,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
     if app.leaving:
         left, pruned_by = f"goes with application {app.ref}", "it is deleted"
     who, verb, outcome = _users_text(found, app), _verb(lost, found), _outcome_text(lost, found, maker)
-    goes = dig(resource.live, "metadata", "deletionTimestamp") is not None
+    goes = is_deleting(resource.live)
     if goes:
         kept = f"{id_} {left} and is being deleted" + ("" if lost == id_ else f" with its {lost.kind} {lost.name}")
         message = f"{kept}, but {who} still {verb} it{outcome}."

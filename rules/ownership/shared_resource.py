@@ -51,8 +51,8 @@ from argolint.application.shared_warnings import shared_warnings
 from argolint.application.tracked import tracking_of
 from argolint.edits.pruning import cascades
 from argolint.redaction import HIDDEN, excerpt, show_sides, without_secrets
-from argolint.values import at_and_above, dig, enumerated, mapping, text_at
-from argolint.values.kubernetes import is_secret_data
+from argolint.values import at_and_above, enumerated, mapping, text_at
+from argolint.values.kubernetes import is_deleting, is_secret_data
 
 from ..shared.charts import releases
 from ._shared_fixes import fixed_name_reasons, fixes
@@ -121,7 +121,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "twins": twins,
                 "doubles": [parts_of(ref) for ref in doubles],
                 "whole": contents,
-                "going": dig(found.live, "metadata", "deletionTimestamp") is not None
+                "going": is_deleting(found.live)
                 and all(not a.deleting or cascades(a) for a in map(fleet.by_ref.__getitem__, (app.ref, *with_it))),
             }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))

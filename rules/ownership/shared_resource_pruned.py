@@ -26,8 +26,7 @@ from argolint.comparison import TRACKING_ID
 from argolint.edits import live_command
 from argolint.edits.handover import released, sync, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
-from argolint.values import dig
-from argolint.values.kubernetes import kubectl_name
+from argolint.values.kubernetes import is_deleting, kubectl_name
 
 from ._sharing import has_in_manifests
 from ._tracking import warned_resources
@@ -40,24 +39,24 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that this application would delete and another one renders."""
-    is_deleting = app.deleting and cascades(app)
-    if not (is_deleting or app.desired_known):
+    app_goes = app.deleting and cascades(app)
+    if not (app_goes or app.desired_known):
         return
     for resource in app.resources:
-        if resource.hook or not (is_deleting or resource.extra or (resource.requires_pruning and resource.status)):
+        if resource.hook or not (app_goes or resource.extra or (resource.requires_pruning and resource.status)):
             continue
         others = _claimants(app, resource, fleet)
         if not others or not _is_ours(app, resource, fleet):
             continue
-        if outlives(app, resource.live or {}, fleet) if is_deleting else prunes(app, resource, fleet) == "never":
+        if outlives(app, resource.live or {}, fleet) if app_goes else prunes(app, resource, fleet) == "never":
             continue
         names = " and ".join(f'"{other.name}"' for other in others)
         still = f"{names} still {'renders' if len(others) == 1 else 'render'} it"
         back = _recreation_time(others, fleet)
-        if _is_going(resource):
-            fact = f"is being deleted{' with this Application' if is_deleting else ''}, though {still}"
+        if is_deleting(resource.live):
+            fact = f"is being deleted{' with this Application' if app_goes else ''}, though {still}"
             end = f"it is gone {back}"
-        elif is_deleting or app.leaving:
+        elif app_goes or app.leaving:
             fact = f"goes with this Application, though {still}"
             end = f"it is gone {back}"
         else:
@@ -67,20 +66,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield Finding(
             message=f"{resource.id} {fact}: {end}.",
             at=Location(app.ref, resource.id),
-            severity="error" if is_deleting or prunes(app, resource, fleet) == "automatic" else "warning",
+            severity="error" if app_goes or prunes(app, resource, fleet) == "automatic" else "warning",
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
             fixes=(
                 (
                     _after_fix(resource, others[0])
-                    if _is_going(resource)
+                    if is_deleting(resource.live)
                     else _handover_fix(app, resource, others[0], fleet)
                 ),
             ),
             explains=(
-                *(() if is_deleting else (Symptom.extra(resource.id),)),
-                *(_warnings(resource, others, fleet) if _is_going(resource) else ()),
+                *(() if app_goes else (Symptom.extra(resource.id),)),
+                *(_warnings(resource, others, fleet) if is_deleting(resource.live) else ()),
             ),
         )
 
@@ -132,11 +131,6 @@ def _taken_along(resource: Resource, fleet: Fleet) -> str:
     is_app = (resource.group, resource.kind) == ("argoproj.io", "Application")
     child = fleet.app(resource.name, resource.namespace) if is_app else None
     return " with all its objects" if child is not None and cascades(child) else ""
-
-
-def _is_going(resource: Resource) -> bool:
-    """Whether the API server has accepted the deletion, which nothing stops any more."""
-    return dig(resource.live, "metadata", "deletionTimestamp") is not None
 
 
 def _warnings(resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[Symptom]:

@@ -197,10 +197,6 @@ def seen_at(app: App) -> datetime:
     return min(app.observed_at, compared) if compared else app.observed_at
 
 
-def is_deleting(resource: Resource) -> bool:
-    return bool(dig(resource.live, "metadata", "deletionTimestamp"))
-
-
 def is_leaving(app: App, resource: Resource) -> bool:
     """Whether the object is live and no longer desired, so that pruning deletes it.
 

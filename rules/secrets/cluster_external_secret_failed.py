@@ -45,6 +45,7 @@ from argolint.messages import telling
 from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, mapping, sh
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import is_deleting
 
 from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
@@ -69,7 +70,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterExternalSecret with a failed namespace."""
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         failed = [f for f in items(resource.live, "status", "failedNamespaces") if isinstance(f, dict)]
-        if (failed or _has_failed(resource)) and not es.is_deleting(resource):
+        if (failed or _has_failed(resource)) and not is_deleting(resource.live):
             yield _finding(app, fleet, resource, failed)
 
 

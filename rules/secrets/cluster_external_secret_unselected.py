@@ -20,6 +20,7 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, Symptom
 from argolint.edits import live_command, manifest_text, set_field
 from argolint.values import enumerated, items, mapping, maps, sh, text_at, texts
+from argolint.values.kubernetes import is_deleting
 
 from . import _external_secret as es
 
@@ -32,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         status, since = mapping(resource.live, "status"), es.created_at(resource)
         made = items(status, "provisionedNamespaces") or items(status, "failedNamespaces")
-        if es.ready_condition(resource.live).get("status") != "True" or made or es.is_deleting(resource):
+        if es.ready_condition(resource.live).get("status") != "True" or made or is_deleting(resource.live):
             continue
         if since is not None and es.seen_at(app) - since >= PATIENCE:
             yield _finding(app, resource)

@@ -27,6 +27,7 @@ from datetime import timedelta
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits.advice import Shell, advice
 from argolint.values import age_text, items
+from argolint.values.kubernetes import is_deleting
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -44,7 +45,7 @@ def _objects_without_status(app: App, fleet: Fleet, options: Options) -> Iterato
     for kind in es.WRITTEN_BY_OPERATOR:
         for resource in app.of_kind(kind, es.GROUP):
             since = es.created_at(resource)
-            if resource.live is None or es.is_deleting(resource) or items(resource.live, "status", "conditions"):
+            if resource.live is None or is_deleting(resource.live) or items(resource.live, "status", "conditions"):
                 continue
             if unsaid_fault(app, fleet, resource) is not None:
                 continue

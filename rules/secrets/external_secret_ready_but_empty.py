@@ -25,6 +25,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Res
 from argolint.edits import live_command, manifest_text, set_field
 from argolint.relations.operator_version import version_of
 from argolint.values import dig, enumerated, items, mapping, maps, parse_time, sh, text_at
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -46,7 +47,7 @@ def _secret_node(app: App, resource: Resource) -> Node | None:
 
 def _ready_external_secrets(app: App) -> Iterator[Resource]:
     for resource in es.external_secrets(app):
-        if es.ready_condition(resource.live).get("status") == "True" and not es.is_deleting(resource):
+        if es.ready_condition(resource.live).get("status") == "True" and not is_deleting(resource.live):
             yield resource
 
 

@@ -25,6 +25,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.comparison import writer
 from argolint.relations.operator_version import OperatorVersion, version_of
 from argolint.values import age_text, dig, parse_time
+from argolint.values.kubernetes import is_deleting
 
 from ..shared.operators import external_secrets_upgrade
 from . import _external_secret as es
@@ -58,7 +59,7 @@ def _is_refreshed(resource: Resource) -> bool:
         and es.refresh_policy(live) == "Periodic"
         and es.refresh_interval(live) > timedelta()
         and not es.spec_of(live).get("syncWindows")
-        and not es.is_deleting(resource)
+        and not is_deleting(resource.live)
         and not es.keeps_first_value(live)
     )
 

@@ -39,6 +39,7 @@ from argolint import Afterwards, App, Finding, Fix, Fleet, Follows, Location, Ra
 from argolint.edits import manifest_text
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -98,7 +99,7 @@ _KEY = regex(r"\bthe key\b(?! vault)")
 
 def _failing_external_secrets(app: App) -> Iterator[Resource]:
     for resource in (*es.external_secrets(app), *es.created_by_cluster(app)):
-        if es.ready_condition(resource.live).get("status") == "False" and not es.is_deleting(resource):
+        if es.ready_condition(resource.live).get("status") == "False" and not is_deleting(resource.live):
             yield resource
 
 

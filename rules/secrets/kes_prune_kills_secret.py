@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from argolint import App, Finding, Fleet, Location, Node, Rank, Resource, Rule, Symptom
 from argolint.edits import live_command, manifest_yaml
 from argolint.edits.pruning import prunes
+from argolint.values.kubernetes import is_deleting
 
 from . import _external_secret as es
 
@@ -28,9 +29,9 @@ from . import _external_secret as es
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each old object that will be removed and owns a Secret."""
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
-        if not (es.is_leaving(app, resource) or es.is_deleting(resource)):
+        if not (es.is_leaving(app, resource) or is_deleting(resource.live)):
             continue
-        if not es.is_deleting(resource) and prunes(app, resource, fleet) == "never":
+        if not is_deleting(resource.live) and prunes(app, resource, fleet) == "never":
             continue
         node = app.node(resource.id)
         for child in app.children(node.uid if node else resource.uid):
@@ -48,7 +49,7 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
         es.release_secret(ns, name),
     )
     return Finding(
-        message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.is_deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '
+        message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if is_deleting(resource.live) else "to be removed"}, and it owns the Secret "{name}"{need}: '
         "pruning deletes that Secret with it.",
         at=Location(app.ref, resource.id),
         severity=None if users else "warning",

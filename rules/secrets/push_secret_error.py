@@ -27,6 +27,7 @@ from argolint.messages import Match, telling
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items, maps, sh, text_at
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from ..shared.messages import catalogue
@@ -55,7 +56,7 @@ def _meant(text: str) -> Match | None:
 def _failing_push_secrets(app: App) -> Iterator[Resource]:
     for kind in PLURALS:
         for resource in app.of_kind(kind, es.GROUP):
-            if _is_failing(resource) and not es.is_deleting(resource):
+            if _is_failing(resource) and not is_deleting(resource.live):
                 yield resource
 
 
@@ -85,7 +86,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each PushSecret that is Ready=False, or that the operator cannot push without a word."""
     reported = set()
     for resource in app.of_kind("PushSecret", es.GROUP):
-        fault = None if es.is_deleting(resource) else unsaid_fault(app, fleet, resource)
+        fault = None if is_deleting(resource.live) else unsaid_fault(app, fleet, resource)
         if fault is not None and (not _is_failing(resource) or _is_over(app, fleet, resource)):
             reported.add(resource.key)
             yield _unsaid_finding(app, resource, fault)

@@ -42,6 +42,7 @@ from argolint import (
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -65,7 +66,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
         if resource.live is None and resource.desired is not None:
             yield from _moved_findings(app, resource)
-        if resource.live is None or es.is_deleting(resource):
+        if resource.live is None or is_deleting(resource.live):
             continue
         synced = condition(resource.live, "Synced")
         if synced is not None and synced.get("status") == "False":
@@ -120,7 +121,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         failed = (condition(resource.live, "Synced") or {}).get("status") == "False"
         if (
             resource.live is not None
-            and not es.is_deleting(resource)
+            and not is_deleting(resource.live)
             and (failed or _is_silent(app, resource, options))
         ):
             yield Want("events", resource.id, resource.uid)

@@ -53,6 +53,7 @@ from argolint.messages import telling
 from argolint.relations.explained import Explained
 from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
+from argolint.values.kubernetes import is_deleting
 from argolint.values.patterns import regex
 
 from . import _external_secret as es
@@ -108,7 +109,7 @@ def _all_stores(app: App) -> Iterator[Resource]:
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The Events of stores that are not Ready, and the CRD with the operator's version."""
     failing = [
-        r for r in _all_stores(app) if es.ready_condition(r.live).get("status") == "False" and not es.is_deleting(r)
+        r for r in _all_stores(app) if es.ready_condition(r.live).get("status") == "False" and not is_deleting(r.live)
     ]
     for resource in failing:
         yield Want("events", resource.id, resource.uid)
@@ -161,7 +162,7 @@ def _join_key(resource: ResourceId) -> str:
 
 
 def _store_finding(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
-    if es.is_deleting(resource):
+    if is_deleting(resource.live):
         return None  # its credentials may be deleted before it; a blocking finalizer has its own rule
     if why := webhook_refusal(app, resource):
         return _refused_finding(app, fleet, resource, why)

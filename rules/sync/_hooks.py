@@ -11,7 +11,7 @@ from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, items, maps, number_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import HOOK, api_of, containers, images, pod_spec
+from argolint.values.kubernetes import HOOK, api_of, containers, images, is_deleting, pod_spec
 from argolint.values.patterns import regex
 
 from ..shared import pods
@@ -44,7 +44,7 @@ def manifest_of(app: App, id_: ResourceId) -> Object | None:
 def is_held(app: App, node: Node) -> bool:
     """Whether a hook has ended and is deleted, and only the finalizer that Argo CD gives to hooks keeps it."""
     live: Object | None = app.evidence.get(Want("live", node.id))
-    if not dig(live, "metadata", "deletionTimestamp"):
+    if not is_deleting(live):
         return False
     ended = any(
         c.get("status") == "True" and c.get("type") in ("Complete", "Failed")

@@ -60,7 +60,7 @@ from argolint.values import (
     text_at,
 )
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import HOOK, api_of, kubectl_kind, kubectl_name
+from argolint.values.kubernetes import HOOK, api_of, is_deleting, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
 from ..shared.hooks import live_hook_wants
@@ -102,7 +102,7 @@ def _kept_dependent(app: App, resource: Resource) -> Object | None:
     if FOREGROUND not in _finalizers(resource.live):
         return None
     below = [app.evidence.get(Want("live", node.id)) for node in islice(app.descendants(resource.uid), _DEPENDENTS)]
-    kept = (obj for obj in below if obj and dig(obj, "metadata", "deletionTimestamp"))
+    kept = (obj for obj in below if is_deleting(obj))
     return next((obj for obj in kept if set(_finalizers(obj)) - {FOREGROUND}), None)
 
 

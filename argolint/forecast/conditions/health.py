@@ -15,6 +15,7 @@ from argolint.model import Object, Related, Severity
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, items, json_in, maps, parse_time, text_at
 from argolint.values.glob import matches
+from argolint.values.kubernetes import is_deleting
 
 _ORDER = ("", "Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown")
 """From best to worst (gitops-engine pkg/health/health.go, healthOrder)."""
@@ -71,7 +72,7 @@ def _checked(
         if dig(world.fleet.overrides, f"{group}/{kind}", "health.lua"):
             return  # the user's own check remains
         for r in app.of_kind(kind, group):
-            if r.live is None or r.hook or _is_ignored(r) or dig(r.live, "metadata", "deletionTimestamp"):
+            if r.live is None or r.hook or _is_ignored(r) or is_deleting(r.live):
                 continue
             (now, _), (then, why) = before(r.live), after(r.live)
             if now == then or now not in ("", r.health.status or now):
@@ -172,7 +173,7 @@ def _new_check(app: App, world: World, args: Args) -> Iterator[Hit]:
         if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
             continue  # already checked, by the user's own check or another one
         then, why = judged(r.live, args)
-        if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
+        if then == "Healthy" or is_deleting(r.live):
             continue
         also = _consequence(app, then)
         fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": also, "kind": r.kind}
