@@ -8,6 +8,8 @@ from argolint import App, Fleet, Resource, ResourceKey, Want
 from argolint.values import dig, mapping, maps, text_at
 from argolint.values.knowledge import dump
 
+from ..shared.peers import peer_wants
+
 _GROUP = "keda.sh"
 _KIND = "ClusterTriggerAuthentication"
 NO_AUTH: Mapping[str, str] = {"auth": "", "auth_secret": "", "keda": "keda", "local_auth": ""}
@@ -16,9 +18,7 @@ NO_AUTH: Mapping[str, str] = {"auth": "", "auth_secret": "", "keda": "keda", "lo
 def auth_wants(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
     """The ClusterTriggerAuthentications of other applications that an ill scaler names."""
     for name in _named(resource):
-        want = _peer(app, fleet, name)
-        if want is not None:
-            yield want
+        yield from _wants(app, fleet, name)
 
 
 def auth_facts(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
@@ -30,8 +30,8 @@ def auth_facts(app: App, fleet: Fleet, resource: Resource) -> Mapping[str, str]:
     local_auth   the same as a TriggerAuthentication of the scaler's namespace
     """
     for name in _named(resource):
-        want = _peer(app, fleet, name)
-        found = app.find(_GROUP, _KIND, "", name) or (app.evidence.get(want) if want else None)
+        read = (app.evidence.get(want) for want in _wants(app, fleet, name))
+        found = app.find(_GROUP, _KIND, "", name) or next(read, None)
         if not isinstance(found, Resource) or found.any is None:
             continue
         home = _home(app, fleet)
@@ -56,11 +56,8 @@ def _named(resource: Resource) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text_at(ref, "name") for ref in refs if text_at(ref, "kind") == _KIND))
 
 
-def _peer(app: App, fleet: Fleet, name: str) -> Want | None:
-    key = ResourceKey(app.cluster, _GROUP, _KIND, "", name)
-    owner = next((ref for ref in fleet.owners(key) if ref != app.ref), None)
-    listed = fleet.resource(owner, key) if owner is not None else None
-    return Want("peer", listed.id, app=owner) if listed is not None and app.resource(key) is None else None
+def _wants(app: App, fleet: Fleet, name: str) -> Iterator[Want]:
+    return peer_wants(app, fleet, [(_GROUP, _KIND)], lambda key: key.name == name)
 
 
 def _home(app: App, fleet: Fleet) -> str:
