@@ -83,3 +83,10 @@ def test_of_two_servers_each_has_its_own_series() -> None:
         text = formats.render(broken, "prometheus", Style())
         assert _samples(text, "argolint_check_complete") == {("one",): one, ("two",): two}, failures
     assert _samples(text, "argolint_check_failures") == {("two", "server"): 1, ("", "check"): 1}
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_report_that_is_written_finding_by_finding_is_one_document(count: int) -> None:
+    report = _report(*[_finding(message=f'"findings": []\n "findings": [{n}]') for n in range(count)])
+    assert r.to_json(report) == msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    assert "".join(formats.rendered(report, "json", Style())).encode() == r.to_json(report)

@@ -160,8 +160,8 @@ class Folder:
         except OSError as error:
             raise _refused(place, error) from None
 
-    def stage(self, name: str, content: bytes) -> Staged:
-        """Write a file's new content to a file next to it, with the existing file's owner and mode; a new file gets the defaults.
+    def stage(self, name: str, content: bytes | Iterable[bytes]) -> Staged:
+        """Write a file's new content, or its parts, to a file next to it, with the existing file's owner and mode; a new file gets the defaults.
 
         FileError if it cannot be written; then nothing is left.
         """
@@ -175,7 +175,7 @@ class Folder:
             with os.fdopen(os.open(self._name(part), _MAKE, mode, **self._at()), "wb") as file:
                 if old:
                     _like(file.fileno(), self._state(name))
-                file.write(content)
+                file.writelines((content,) if isinstance(content, bytes) else content)
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException as error:

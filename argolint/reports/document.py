@@ -408,7 +408,28 @@ def counted(findings: Iterable[ReportedFinding]) -> Counts:
 
 def to_json(report: Report) -> bytes:
     """The document, indented, with a final newline."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    return b"".join(json_parts(report))
+
+
+def json_parts(report: Report) -> Iterator[bytes]:
+    """The document in parts of whole lines, one for each finding: as a whole, that of ten thousand applications takes a quarter of a check's memory."""
+    head, mark, tail = _indented(msgspec.structs.replace(report, findings=())).partition(_NO_FINDINGS)
+    if not report.findings:
+        yield head + mark + tail + b"\n"
+        return
+    yield head + mark[:-1] + b"\n"
+    for number, finding in enumerate(report.findings, 1):
+        comma = b"," if number < len(report.findings) else b""
+        yield b"  " + _indented(finding).replace(b"\n", b"\n  ") + comma + b"\n"
+    yield b" ]" + tail + b"\n"
+
+
+_NO_FINDINGS = b'\n "findings": []'
+"""In a document of `_indented` once: a text in JSON has no line break of its own."""
+
+
+def _indented(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1)
 
 
 def plain_data(value: Any) -> Any:

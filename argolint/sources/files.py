@@ -77,8 +77,8 @@ def read_text(file: Path, limit_bytes: int) -> str:
         raise FileError(f"{file} is not UTF-8 text") from None
 
 
-def write(file: Path, content: bytes) -> None:
-    """Replace the file atomically and keep its mode and owner.
+def write(file: Path, content: bytes | Iterable[bytes]) -> None:
+    """Replace the file atomically, by the content or its parts, and keep its mode and owner.
 
     A device or a pipe is written directly: replacing /dev/null would create a plain file. UsageError, FileError.
     """
@@ -90,7 +90,8 @@ def write(file: Path, content: bytes) -> None:
     through = any(place.is_relative_to(folder) for folder in _KERNEL)
     if through or (state is not None and not stat.S_ISREG(state.st_mode)):
         try:
-            place.write_bytes(content)
+            with place.open("wb") as opened:
+                opened.writelines((content,) if isinstance(content, bytes) else content)
         except OSError as error:
             raise FileError(f"cannot write {file}: {error.strerror}", "check the path and its rights") from None
         return

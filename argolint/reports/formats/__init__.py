@@ -1,4 +1,4 @@
-"""Report formats: one `render(report, style) -> str` per module, and their names."""
+"""Report formats: one `render(report, style)` per module, which returns the text or its parts, and their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -181,8 +181,8 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
     failed: ArgolintError | None = None
     for output in sorted(outputs, key=lambda o: o.file is None):
         try:
-            text = render(report, output.format, style if output.file is None else _for_file(output, style))
-            put(output.file, text, commands=output.format in _COMMANDS)
+            parts = rendered(report, output.format, style if output.file is None else _for_file(output, style))
+            put(output.file, parts, commands=output.format in _COMMANDS)
         except ArgolintError as error:
             failed = failed or error
     if failed is not None:
@@ -197,18 +197,19 @@ def _for_file(output: Output, style: Style) -> Style:
     return replace(style.for_file(), replaces=replaces)
 
 
-def put(file: Path | None, text: str, *, commands: bool = False) -> None:
-    """Write text to standard output, or replace a file atomically (`files.write`).
+def put(file: Path | None, text: str | Iterable[str], *, commands: bool = False) -> None:
+    """Write a text, or its parts, to standard output, or replace a file atomically (`files.write`).
 
     `commands`: the lines are workflow commands for GitHub's runner.
     """
+    parts = (text,) if isinstance(text, str) else text
     if file is None:
-        encoded = _encoded(text, sys.stdout.encoding or "utf-8")
         write = getattr(sys.stdout, "write_commands", sys.stdout.write) if commands else sys.stdout.write
-        write(encoded)
+        for part in parts:
+            write(_encoded(part, sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
         return
-    files.write(file, text.encode("utf-8", "replace"))
+    files.write(file, (part.encode("utf-8", "replace") for part in parts))
 
 
 _ASCII = str.maketrans({"·": "-", "…": "...", "✓": "ok", "→": "->", "—": "-"})
@@ -225,9 +226,16 @@ def _encoded(text: str, encoding: str) -> str:
 
 def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
+    return "".join(rendered(report, name, style))
+
+
+def rendered(report: Report, name: str, style: Style) -> Iterator[str]:
+    """The parts of one report in one format, each of whole lines."""
     module = importlib.import_module(f"argolint.reports.formats.{name.replace('-', '_')}")
     given = report if name == "json" else with_server_names(for_people(report))
-    return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
+    made = module.render(given, style)
+    for part in (made,) if isinstance(made, str) else made:
+        yield harmless(part, commands=name in _COMMANDS, colors=style.color)
 
 
 def for_people(node: T, clean: Callable[[str], str] = plain) -> T:

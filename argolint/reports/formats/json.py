@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from argolint.reports.document import Report, to_json
+from collections.abc import Iterator
+
+from argolint.reports.document import Report, json_parts
 from argolint.reports.formats import Style
 
 
-def render(report: Report, style: Style) -> str:
-    """One document, indented."""
-    return to_json(report).decode()
+def render(report: Report, style: Style) -> Iterator[str]:
+    """One document, indented, in parts of whole lines."""
+    return (part.decode() for part in json_parts(report))
