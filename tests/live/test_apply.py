@@ -51,7 +51,7 @@ def test_a_drawn_value_is_pinned(argolint: Argolint, cluster: Cluster) -> None:
     cluster.push("Pin the password")
     cluster.refresh(name)
     cluster.wait("a quiet application", lambda: cluster.state(name) == ("Synced", "Healthy"))
-    assert drawn(argolint, f"{cluster.namespace}/{name}") == []
+    cluster.wait("the findings to go", lambda: not drawn(argolint, f"{cluster.namespace}/{name}"))
 
 
 def test_a_stuck_secret_is_freed_by_the_first_fix(argolint: Argolint, cluster: Cluster) -> None:
