@@ -296,3 +296,27 @@ def test_a_check_names_lines_of_the_checkouts_that_it_is_given(clone: Path, tmp_
             found = json.loads(saved.read_text())["findings"]
             sources = [f["source"] for f in found if f["pointer"].startswith("/spec/ports")]
             assert [(s["file"], s["line"], s["in_change"]) for s in sources] == [place]
+
+
+class Patching(GitServer):
+    """Renders no change: its kustomize misses the place that a patch names."""
+
+    def _rendered(self, app: str, revision: str, render: str = "") -> list[Manifest]:
+        if revision != "main":
+            raise ValueError(
+                'Error: remove operation does not apply: doc is missing path: "/spec/a/2/b": missing value'
+            )
+        return super()._rendered(app, revision, render)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_patch_that_meets_nothing_is_named_by_the_path_in_the_error(clone: Path, others: int) -> None:
+    """If one file alone has it; else the first changed line."""
+    server = Patching(clone)
+    patch = "- op: remove\n  path: /spec/a/1/b\n- op: remove\n  path: '/spec/a/2/b'\n"
+    files = {"web/config.yaml": CONFIG.replace("fast", "slow"), "web/patches/remove.yaml": patch}
+    commit(clone, files | {f"web/patches/{n}.yaml": patch for n in range(others)})
+    gate = Gate(clone, server)
+    gate("--checkout", str(clone))
+    place = ("web/config.yaml", 6) if others else ("web/patches/remove.yaml", 4)
+    assert gate.places == {("comparison-error", *place, True)}
