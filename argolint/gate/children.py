@@ -80,6 +80,10 @@ def with_children(
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming, tree)
         by_ref[child.ref] = child
+    for manifest, of_set in sets.unknown:
+        remark = f"{of_set} makes it new: what it renders {UNKNOWN}"
+        app = _unsynced(manifest, fleet)
+        by_ref[app.ref] = Touched("added", None, app, notes=(remark,), unjudged=remark)
     for ref, of in sets.gone.items():
         by_ref[ref] = replace(_removed_child(fleet.by_ref[ref], fleet, t, plan), by=of)
     return tuple(by_ref[ref] for ref in sorted(by_ref)), sets

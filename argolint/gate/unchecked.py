@@ -47,7 +47,7 @@ def unchecked(
     """Sentences on what the change brings. `apps`: the applications after the change, with evidence; `found`: their findings."""
     after = {app.ref: app for app in apps}
     brought = [one for j in judged if j.ref in after for one in _brought(j, after[j.ref])]
-    said = {(f.at.resource.key, f.at.pointer) for f in found if f.at.resource is not None}
+    said = {_said(f) for f in found}
     lines = tuple(
         map(
             plain,
@@ -63,6 +63,13 @@ def unchecked(
     )
     more = (f"and {len(lines) - _MOST} more like these",) if lines[_MOST:] else ()
     return (*lines[:_MOST], *more)
+
+
+def _said(finding: Finding) -> tuple[str, str, str, str]:
+    """Kind, namespace, name and field that a finding is about; without an object it is about the Application itself."""
+    resource, app = finding.at.resource, finding.at.app
+    named = (resource.kind, resource.namespace, resource.name) if resource else ("Application", app.namespace, app.name)
+    return *named, finding.at.pointer
 
 
 def _brought(judged: Touched, app: App) -> Iterator[_Brought]:
@@ -85,7 +92,7 @@ def _namespace_lines(brought: Sequence[_Brought], fleet: Fleet, ahead: Fleet) ->
         if one.base is None and space and not _is_known(space, cluster, fleet, ahead):
             coming.setdefault((cluster, space), []).append(str(one))
     for (_, space), names in coming.items():
-        yield f"whether Namespace {space} is there, in which {enumerated(names, limit=3)} comes: no application has it, or had an object in it"
+        yield f"whether Namespace {space} is there, in which {enumerated(names, limit=3)} {'come' if names[1:] else 'comes'}: no application has it, or had an object in it"
 
 
 def _serving_lines(brought: Sequence[_Brought], fleet: Fleet) -> Iterator[str]:
@@ -105,19 +112,30 @@ def _is_known(space: str, cluster: str, fleet: Fleet, ahead: Fleet) -> bool:
         or space.startswith("kube-")
         or bool(ahead.owners(own))
         or bool(fleet.in_namespace(cluster, space))
-        or any(app.destination_namespace == space for app in ahead.on_cluster(cluster))
+        or any(app.destination_namespace == space for app in fleet.on_cluster(cluster))
+        or any(
+            app.destination_namespace == space and _MAKES_IT in app.sync_options for app in ahead.on_cluster(cluster)
+        )
         or (cluster == IN_CLUSTER and any(app.ref.namespace == space for app in fleet.apps))
     )
 
 
-def _name_lines(brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[ResourceKey, str]]) -> Iterator[str]:
+_MAKES_IT = "CreateNamespace=true"
+
+
+def _name_lines(brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[str, str, str, str]]) -> Iterator[str]:
     """Objects that the change newly names, and that no application brings, makes or reads today."""
     missing: dict[ResourceKey, list[str]] = {}
     for one in brought:
         before = {(r.kind, r.name) for r in references(one.base)} if one.base else set()
         for named in references(one.desired):
             key = ResourceKey(one.app.cluster, named.group, named.kind, _space(named, one), named.name)
-            known = (named.kind, named.name) in before or (one.resource.key, named.pointer) in said
+            known = (named.kind, named.name) in before or (
+                one.resource.kind,
+                one.resource.namespace,
+                one.resource.name,
+                named.pointer,
+            ) in said
             if not (known or _BUILT_IN.fullmatch(f"{named.kind} {named.name}") or _is_brought(key, one.app, ahead)):
                 missing.setdefault(key, []).append(str(one))
     for key, names in missing.items():
