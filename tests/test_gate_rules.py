@@ -1200,6 +1200,12 @@ def test_what_only_the_cluster_can_answer_is_named(case: Case, said: tuple[str, 
     assert run(case, tmp_path).unchecked == said
 
 
+@pytest.mark.parametrize(("with_clone", "name", "said"), [(True, "fast", 0), (True, "slow", 1), (False, "fast", 1)])
+def test_a_class_that_files_of_base_name_is_no_news(with_clone: bool, name: str, said: int, tmp_path: Path) -> None:
+    case = Case({"web/more.yaml": [with_class(claim("more"), name)]}, base={"notes.yaml": [{"classes": ["fast"]}]})
+    assert len(run(case, tmp_path, with_clone=with_clone).unchecked) == said
+
+
 @pytest.mark.parametrize("case", HARMLESS.values(), ids=HARMLESS)
 def test_a_harmless_change_is_silent(case: Case, tmp_path: Path) -> None:
     verdict = run(case, tmp_path)
@@ -1367,13 +1373,14 @@ def test_a_path_that_no_folder_has_after_the_merge_is_told_where_a_clone_shows_i
     ("more", "judged"),
     [
         ({}, True),
-        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"]}]}, False),
+        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"]}]}, True),
+        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"], "nameSuffix": "-a"}]}, False),
         ({"fresh/Chart.yaml": [{"name": "fresh"}]}, False),
         ({"fresh/main.jsonnet": [{}]}, False),
         ({"fresh/README": [{"kind": "Note"}]}, True),
         ({"fresh/large.yaml": [{**config("large"), "data": {"a": "b" * 2_000_000}}]}, False),
     ],
-    ids=("plain", "kustomization", "chart", "jsonnet", "another file", "too large"),
+    ids=("plain", "kustomization", "suffix", "chart", "jsonnet", "another file", "too large"),
 )
 def test_a_new_application_of_plain_manifests_is_judged_from_the_clone(
     more: Mapping[str, list[Manifest]], judged: bool, tmp_path: Path

@@ -5,7 +5,8 @@ candidates → renders of base and head → App and head App → the fleet ahead
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
@@ -49,7 +50,7 @@ _RENDERS_IN_FLIGHT = 4
 class GatedServer:
     """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
 
-    `unlisted`: what was left out, and why. `unchecked`: what the change may have forgotten. `files`: the changed files that each application reads, if a checkout shows that.
+    `unlisted`: what was left out, and why. `unchecked`: what the change may have forgotten. `known`: whether base's files have a word. `files`: the changed files that each application reads, if a checkout shows that.
     """
 
     transport: Transport
@@ -61,6 +62,7 @@ class GatedServer:
     unlisted: tuple[str, ...] = ()
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
+    known: Callable[[str], bool] = lambda word: False
 
 
 def untouched_server(listing: Listing) -> GatedServer:
@@ -133,6 +135,7 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
         ),
         files=reading.files,
         unchecked=_unlisted_files(reading),
+        known=_known_words(reading),
     )
 
 
@@ -180,6 +183,23 @@ def _without_guess(found: Renders, fleet: Fleet) -> Renders:
 
 _NO_FOLDER, _SET = "app path does not exist", "ApplicationSet"
 _CLONE_IT = "pass a clone that has both revisions: --checkout DIR"
+
+
+def _known_words(reading: _Reading) -> Callable[[str], bool]:
+    """Whether a word is in the files of base; of none, without a clone."""
+    before = reading.trees.before if reading.trees else None
+    found: dict[str, bool] = {}
+
+    def known(word: str) -> bool:
+        if before is not None and word not in found and len(found) < _MOST_WORDS:
+            with suppress(UsageError):  # too large to be searched
+                found[word] = before.git.mentions(before.git.bases(before.base)[-1], word)
+        return found.get(word, False)
+
+    return known
+
+
+_MOST_WORDS = 30
 
 
 def _unlisted_files(reading: _Reading) -> tuple[str, ...]:
