@@ -566,3 +566,15 @@ def test_what_cannot_start_says_why(gate: Gate) -> None:
     ran = gate("-o", "sarif=/not/there/x.sarif")
     assert ran.code == 2
     assert gate.seen == []
+
+
+def test_an_account_that_sees_nothing_and_filters_that_leave_nothing_are_told_from_another_repository(
+    gate: Gate,
+) -> None:
+    commit(gate.clone, {"README.md": "more\n"})
+    other = "no application of https://argocd.example.com has a source in https://git.example.com/other.git"
+    assert (other in gate("--repo", "https://git.example.com/other.git").err) is True
+    assert "leave out each application with a source in" in gate("--project", "none").err
+    gate.server._apps.clear()
+    ran = gate()
+    assert (ran.code, "shows this account no application at all" in ran.err) == (2, True)

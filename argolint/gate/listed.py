@@ -41,7 +41,7 @@ def listed_objects(tree: Tree, folder: str) -> tuple[Object, ...] | None:
 
 
 def unlisted_lines(trees: Trees, folders: Collection[str]) -> Iterator[str]:
-    """New manifests below these folders, beside a kustomization, that no kustomization of the repository names."""
+    """New manifests below these folders, in a folder with a kustomization, that no kustomization of the repository names."""
     tree = trees.after
     new = [p for p in trees.changed if p.endswith(_MANIFESTS) and p in tree.entries and p not in trees.before.entries]
     ours = {f for p in new if (f := posixpath.dirname(p)) and is_kustomization(tree, f) and _is_below(f, folders)}
