@@ -252,7 +252,7 @@ def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
     kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
     if kinds:
         names = enumerated([plain(kind) for kind in kinds])
-        yield f"{names}: whether the API server keeps each of their fields is not checked"
+        yield f"fields of {names}: whether the API server keeps each of them is not checked"
 
 
 def _reads(found: Sequence[Candidate], change: GatedChange, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
