@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.errors import ExportError, HelmError, NotHereError, UsageError
+from argolint.errors import ArgolintError, ExportError, HelmError, NotHereError, UsageError
 from argolint.gate.change import GatedChange
 from argolint.gate.generated import Tree, Trees
 from argolint.gate.listed import is_kustomization, listed_objects
@@ -68,6 +68,22 @@ def _rendered_chart(app: App, fleet: Fleet, change: GatedChange, own: list[int])
     except HelmError as error:
         return _NO_FILE.sub(r"Error: open \1: no such file or directory", error.message)
     return None if one is None or two is None else Made(*masked_pair(one, two), "Helm")
+
+
+def hindrance(app: App, fleet: Fleet, change: GatedChange, tree: Tree | None) -> str:
+    """Why the clone does not show what the Application renders, in brackets; empty if that is not said here."""
+    source = app.sources[0] if len(app.sources) == 1 else {}
+    if tree is None or not source or not tree.reads(text_at(source, "repoURL"), text_at(source, "targetRevision")):
+        return ""
+    folder = _folder_of(source)
+    if f"{folder}/Chart.yaml" in tree.entries:
+        if change.local is None:
+            return " (--helm-render renders its chart)"
+        try:
+            change.local.render(app, fleet, {1: change.head})
+        except ArgolintError as error:
+            return f" ({error.message})"
+    return " (--rendered takes what kustomize makes of its folder)" if is_kustomization(tree, folder) else ""
 
 
 _NO_FILE = regex(r"^values file (.{1,1000}) is not there$", re.DOTALL)
