@@ -279,10 +279,23 @@ def test_objects_are_not_kept_by_an_option_that_comes_with_the_deletion(case: Ca
     assert (said[0], said[1].startswith(late)) == (GONE, True)
 
 
-def test_a_new_application_of_which_only_the_name_is_known_is_named(case: Case) -> None:
-    patched = listed("ledger", "web", templatePatch="spec: {info: []}")
+def test_a_patch_of_other_fields_hides_nothing_of_what_is_deployed(case: Case) -> None:
+    patch = "spec: {syncPolicy: {automated: {{ if .x }}{}{{ end }}}}"
+    edit = listed("ledger", "web", "shop", templatePatch=patch)
     found = case.judged(
-        patched, {"set.yaml": yaml.safe_dump(listed("ledger", "web", "shop", templatePatch="spec: {info: []}"))}
+        listed("ledger", "web", templatePatch=patch), {"set.yaml": yaml.safe_dump(edit), "shop/c.yaml": CONFIG}
+    )
+    (app,) = (a for a in found["gate"]["apps"] if a["what"] == "added")
+    assert [c["resource"]["name"] for c in app["changes"]] == ["settings"]
+    assert (
+        "eu: argocd/shop: judged without the templatePatch of ApplicationSet argocd/shop" in found["gate"]["unlisted"]
+    )
+
+
+def test_a_new_application_of_which_only_the_name_is_known_is_named(case: Case) -> None:
+    patched = listed("ledger", "web", templatePatch="spec: {source: {}}")
+    found = case.judged(
+        patched, {"set.yaml": yaml.safe_dump(listed("ledger", "web", "shop", templatePatch="spec: {source: {}}"))}
     )
     (app,) = (a for a in found["gate"]["apps"] if a["what"] == "added")
     assert app["notes"] == ["ApplicationSet argocd/shop makes it new: what it renders is not known before the merge."]

@@ -367,6 +367,9 @@ def _record_new(found: GeneratedChange, fleet: Fleet, raw: Object, one: Generate
         found.failures.append(
             _unknown_failure(raw, f"it gives {plain(one.name)}, which runs and which it does not own")
         )
+    elif one.draft is not None:
+        found.new.append(one.draft)
+        found.notes.append(f"{namespace}/{plain(one.name)}: judged without the templatePatch of {_set_name(raw)}")
     elif one.manifest is None:
         found.unknown.append(({"metadata": {"name": one.name, "namespace": namespace}, "spec": {}}, _set_name(raw)))
     else:

@@ -296,7 +296,11 @@ def _dead_path_findings(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequ
     for path, single in paths(app, entry):
         places = {r.id: removed_pointers(_stored_entry(single, r), r) for r in known}
         if not any(places.values()):
-            yield _path_finding(app, entry, path, known, _path_fault(path, known, in_jq=bool(single.jq_paths)))
+            fault = _path_fault(path, known, in_jq=bool(single.jq_paths))
+            if fault.sure or any(
+                r.live is not None for r in known
+            ):  # what is not live yet lacks what a controller fills in
+                yield _path_finding(app, entry, path, known, fault)
         elif _is_ignored_by_server(fleet, known, places):
             fault = Fault("repeated", "the server ignores it for every application", sure=False)
             yield _path_finding(app, entry, path, known, fault)
