@@ -403,8 +403,22 @@ def _of_object(
         return
     at = _in_file(pointer, found.obj, site.rendered(app, resource))
     if setter is not None:
-        yield setter, at
+        yield setter, _in_patch(setter, pointer) or at
     yield found.spot, found.spot.prefix + at
+
+
+def _in_patch(spot: Spot, pointer: str) -> str:
+    """The pointer of the operation that sets the field, in a JSON patch; empty in any other file."""
+    try:
+        found = spot.checkout.documents(spot.file)[spot.index].data
+    except (EditError, IndexError):
+        return ""
+    for index, operation in enumerate(found if isinstance(found, list) else ()):
+        path = str(operation.get("path") or "") if isinstance(operation, Mapping) else ""
+        if path and below(pointer, path):
+            inside = f"/{index}/value{pointer.removeprefix(path)}"
+            return inside if get(found, inside, MISSING) is not MISSING else f"/{index}"
+    return ""
 
 
 def _of_application(app: ReportedApp, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
