@@ -69,6 +69,8 @@ def test_what_only_lists_files_is_read_and_all_else_is_not_known(
         ({"web/b.yaml": NOTE, "web/dev/kustomization.yaml": "resources: [../b.yaml]\n"}, []),
         ({"web/b.yaml": NOTE, "web/dev/kustomization.yaml": "resources: [b.yaml]\n", "web/dev/b.yaml": NOTE},
          ["whether web/b.yaml is to be deployed: web/kustomization.yaml does not list it, so no application renders it"]),
+        ({f"web/{n}.yaml": NOTE for n in range(5)},
+         ["whether web/0.yaml, web/1.yaml, web/2.yaml and 2 more are to be deployed: web/kustomization.yaml does not list them, so no application renders them"]),
         ({"web/values.yaml": "replicas: 2\n"}, []),
         ({"docs/b.yaml": NOTE}, []),
         ({"web/a.yaml": NOTE.replace("NAME", "c")}, []),

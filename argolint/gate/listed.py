@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from argolint.gate.generated import Tree, Trees
 from argolint.gate.reads import KUSTOMIZATIONS
 from argolint.model import Object
-from argolint.values import items, mapping, maps, plain, text_at
+from argolint.values import enumerated, items, mapping, maps, plain, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, group_of
 from argolint.values.manifests import ManifestError, mapping_of, sound_objects
 from argolint.values.patterns import regex
@@ -57,20 +57,21 @@ def unlisted_lines(trees: Trees, folders: Collection[str]) -> Iterator[str]:
         for file, text in zip(listing, texts, strict=True)
         for word in _WORD.findall(text or "")
     }
+    left: dict[str, list[str]] = {}
     for path in new:
-        if path in named or not _declares(tree, path):
-            continue
-        own = next(
-            f"{posixpath.dirname(path)}/{each}"
-            for each in sorted(KUSTOMIZATIONS)
-            if f"{posixpath.dirname(path)}/{each}" in tree.entries
-        )
-        yield f"whether {plain(path)} is to be deployed: {plain(own)} does not list it, so no application renders it"
+        if path not in named and _declares(tree, path):
+            left.setdefault(posixpath.dirname(path), []).append(path)
+    for folder, paths in list(left.items())[:_MOST_FOLDERS]:
+        own = next(f"{folder}/{name}" for name in sorted(KUSTOMIZATIONS) if f"{folder}/{name}" in tree.entries)
+        are, them = ("are", "them") if paths[1:] else ("is", "it")
+        names = enumerated(list(map(plain, paths)), limit=3)
+        yield f"whether {names} {are} to be deployed: {plain(own)} does not list {them}, so no application renders {them}"
 
 
 _WORD = regex(r"[^\s,'\"\[\]{}=:]{1,300}")
 _MANIFESTS = (".yaml", ".yml", ".json")
 _MOST_NEW = 50
+_MOST_FOLDERS = 4
 
 
 def _is_below(folder: str, folders: Collection[str]) -> bool:
