@@ -174,12 +174,14 @@ TIMEOUT = "failed to list refs: dial tcp 10.0.0.1:443: i/o timeout"
         (TIMEOUT, ("feature",), 3),
         ("`kustomize build <path to cached source>/web` failed signal: killed", ("feature",), 3),
         (f"failed to list refs: {REPO}/info/refs: connection refused", ("feature",), 3),
+        ("failed to list refs: authentication required: Repository not found.", ("feature",), 3),
         (TIMEOUT, ("main",), 3),
         (TIMEOUT, ("main", "feature"), 0),
         ("https://charts.example.org/index.yaml: no such host", ("feature",), 1),
+        ("`kustomize build <path>` failed: failed to fetch https://x.example.org: authentication required", ("feature",), 1),
         ("Error: execution error at (web/a.yaml:1:4): signal: killed", ("feature",), 1),
     ],
-    ids=("a timeout", "killed", "the repository's host", "of base", "of both", "a host of the change", "a template's words"),
+    ids=("a timeout", "killed", "the repository's host", "the login", "of base", "of both", "a host of the change", "its login", "a template's words"),
 )  # fmt: skip
 def test_what_may_pass_is_no_fault_of_the_change(
     clone: Path, tmp_path: Path, reason: str, revisions: tuple[str, ...], code: int

@@ -210,14 +210,22 @@ _PASSING = regex(
     r"|status code: (?:429|5\d\d)|(?:error: |: )(?:429 Too Many Requests|50[0234] [A-Z])"
 )
 """Errors of a host or a repo-server that is busy: the same commit may render a minute later."""
-_UNREACHED = regex(r"connection refused|no such host|no route to host|network is unreachable")
+_UNREACHED = regex(
+    r"connection refused|no such host|no route to host|network is unreachable|handshake failed|x509: |authentication required|authorization failed"
+    r"|Permission denied \(publickey"
+)
+_OF_REPOSITORY = regex(
+    r"\A(?!.{0,2000}(?:kustomize build|helm )).{0,400}?(?:failed to (?:list refs|get git client|fetch)|git fetch)",
+    re.DOTALL,
+)
 
 
 def _is_passing(error: str, candidate: Candidate) -> bool:
     """Whether a render fails for what may pass. A host that is not there may be one that the change names, unless it is that of the repository."""
     if "execution error at" in error:
         return False  # a template's own words
-    own = any(url in error for s in candidate.sources if (url := str(s.get("repoURL") or "").removesuffix(".git")))
+    urls = (str(source.get("repoURL") or "").removesuffix(".git") for source in candidate.sources)
+    own = any(url and url in error for url in urls) or bool(_OF_REPOSITORY.match(error))
     return bool(_PASSING.search(error) or (own and _UNREACHED.search(error)))
 
 
