@@ -94,7 +94,7 @@ def verdict_of(
         tuple(line for one in gated_servers for line in one.unlisted),
         {ref: files for one in gated_servers for ref, files in one.files.items()},
         frozenset(grown),
-        tuple(line for one in found for line in one.unchecked),
+        tuple(dict.fromkeys(line for one in found for line in one.unchecked)),
     )
 
 
