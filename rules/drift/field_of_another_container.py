@@ -77,8 +77,9 @@ def _finding(
     at, other = (f"{base}/{place}/{names.index(name)}/{field}" for name in (taker, loser))
     steps = [*set_field(desired, other, get(desired, at)), *set_field(desired, at, live[field])]
     one, two = excerpt(taker, 63), excerpt(loser, 63)
+    it = "them" if field.endswith("s") or field == "env" else "it"
     return Finding(
-        message=f"Container {one} of {resource.id} gets the {field} of container {two}, which loses them.",
+        message=f"Container {one} of {resource.id} gets the {field} of container {two}, which loses {it}.",
         at=Location(app.ref, resource.id, at),
         confidence="likely",
         evidence=(f"today container {two} has what Git gives {one} at {at}",),
@@ -87,7 +88,7 @@ def _finding(
                 resource.id,
                 f"Give the {field} back to container {two}",
                 steps,
-                "where a JSON patch sets them, correct its index, or name the container in a strategic merge patch",
+                f"where a JSON patch sets {it}, correct its index, or name the container in a strategic merge patch",
             ),
         ),
     )
