@@ -141,7 +141,9 @@ def test_fields_that_a_crd_may_drop_are_said_to_be_unknown_once(gate: Gate, kind
     commit(gate.clone, {f"web/{name}.yaml": text.replace("NAME", name) for name in ("one", "two")})
     assert gate("--checkout", str(gate.clone)).code == 0
     lines = gate.report["gate"]["unlisted"]
-    assert [line.partition(": whether the API server keeps each of their fields")[0] for line in lines] == said
+    assert [
+        line.removeprefix("fields of ").partition(": whether the API server keeps each of them")[0] for line in lines
+    ] == said
 
 
 def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
@@ -566,3 +568,15 @@ def test_what_cannot_start_says_why(gate: Gate) -> None:
     ran = gate("-o", "sarif=/not/there/x.sarif")
     assert ran.code == 2
     assert gate.seen == []
+
+
+def test_an_account_that_sees_nothing_and_filters_that_leave_nothing_are_told_from_another_repository(
+    gate: Gate,
+) -> None:
+    commit(gate.clone, {"README.md": "more\n"})
+    other = "no application of https://argocd.example.com has a source in https://git.example.com/other.git"
+    assert (other in gate("--repo", "https://git.example.com/other.git").err) is True
+    assert "leave out each application with a source in" in gate("--project", "none").err
+    gate.server._apps.clear()
+    ran = gate()
+    assert (ran.code, "shows this account no application at all" in ran.err) == (2, True)

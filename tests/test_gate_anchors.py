@@ -11,7 +11,13 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from argolint.fixes.anchors import anchored
+from argolint.fixes.site import Site
+from argolint.reports import document as lint_report
 from argolint.snapshots.http_server import ReplayServer
+from argolint.sources.checkout import Named
+from tests.checkouts import DEPLOYMENT, document, finding
+from tests.checkouts import REPO as SHOP
 from tests.conftest import Ran, run_argolint
 from tests.fits import require_fit
 from tests.gitops import REPO, GitServer, Manifest, commit, documents, git
@@ -296,3 +302,51 @@ def test_a_check_names_lines_of_the_checkouts_that_it_is_given(clone: Path, tmp_
             found = json.loads(saved.read_text())["findings"]
             sources = [f["source"] for f in found if f["pointer"].startswith("/spec/ports")]
             assert [(s["file"], s["line"], s["in_change"]) for s in sources] == [place]
+
+
+class Patching(GitServer):
+    """Renders no change: its kustomize misses the place that a patch names."""
+
+    def _rendered(self, app: str, revision: str, render: str = "") -> list[Manifest]:
+        if revision != "main":
+            raise ValueError(
+                'Error: remove operation does not apply: doc is missing path: "/spec/a/2/b": missing value'
+            )
+        return super()._rendered(app, revision, render)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_patch_that_meets_nothing_is_named_by_the_path_in_the_error(clone: Path, others: int) -> None:
+    """If one file alone has it; else the first changed line."""
+    server = Patching(clone)
+    patch = "- op: remove\n  path: /spec/a/1/b\n- op: remove\n  path: '/spec/a/2/b'\n"
+    files = {"web/config.yaml": CONFIG.replace("fast", "slow"), "web/patches/remove.yaml": patch}
+    commit(clone, files | {f"web/patches/{n}.yaml": patch for n in range(others)})
+    gate = Gate(clone, server)
+    gate("--checkout", str(clone))
+    place = ("web/config.yaml", 6) if others else ("web/patches/remove.yaml", 4)
+    assert gate.places == {("comparison-error", *place, True)}
+
+
+@pytest.mark.parametrize(
+    ("path", "pointer", "line"),
+    [
+        ("/spec/template/spec/containers/0/args", "/spec/template/spec/containers/0/args", 3),
+        ("/spec/template", "/spec/template/spec/containers/0/args", 1),
+        ("/spec/replicas", "/spec/template/spec/containers/0/args", None),
+    ],
+    ids=("the field", "what holds it", "another field"),
+)
+def test_a_field_that_a_json_patch_sets_is_named_at_its_operation(path: str, pointer: str, line: int | None) -> None:
+    given = {
+        "web/kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml, target: {kind: Deployment}}]\n",
+        "web/a.yaml": DEPLOYMENT,
+        "web/p.yaml": f"- op: replace\n  path: {path}\n  value: [a]\n",
+    }
+    checkout = Named(Path("/nowhere"), frozenset({SHOP}), given=given)
+    made = lint_report.from_json(json.dumps(document(finding(pointer=pointer))).encode(), "a report")
+    spec = {"source": {"repoURL": SHOP, "path": "web"}, "destination": {"namespace": "shop"}}
+    site = Site((checkout,), {(made.findings[0].app.server, "argocd", "web"): {"spec": spec}})
+    (found,) = anchored(made, site).findings
+    assert found.source is not None
+    assert (found.source.file, found.source.line if line else None) == ("web/p.yaml" if line else "web/a.yaml", line)

@@ -149,3 +149,68 @@ def test_a_render_that_fails_for_another_reason_is_not_waited_for(clone: Path, t
     ran, made = judged(server, tmp_path)
     assert (ran.code, ran.err) == (1, "")
     assert [f["rule"] for f in made["findings"]] == ["comparison-error"]
+
+
+class Busy(GitServer):
+    """Renders head, or base, not at all, for this reason."""
+
+    def __init__(self, clone: Path, reason: str, revisions: tuple[str, ...]) -> None:
+        super().__init__(clone)
+        self.reason, self.failing = reason, revisions
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        revision = dict(query).get("revision", "main")
+        if path.endswith("/manifests") and ("main" if revision == "main" else "feature") in self.failing:
+            return Answer(500, "application/json", json.dumps({"error": self.reason, "message": self.reason}).encode())
+        return super().get(path, query, anonymous=anonymous)
+
+
+TIMEOUT = "failed to list refs: dial tcp 10.0.0.1:443: i/o timeout"
+
+
+@pytest.mark.parametrize(
+    ("reason", "revisions", "code"),
+    [
+        (TIMEOUT, ("feature",), 3),
+        ("`kustomize build <path to cached source>/web` failed signal: killed", ("feature",), 3),
+        (f"failed to list refs: {REPO}/info/refs: connection refused", ("feature",), 3),
+        ("failed to list refs: authentication required: Repository not found.", ("feature",), 3),
+        (TIMEOUT, ("main",), 3),
+        (TIMEOUT, ("main", "feature"), 0),
+        ("https://charts.example.org/index.yaml: no such host", ("feature",), 1),
+        ("`kustomize build <path>` failed: failed to fetch https://x.example.org: authentication required", ("feature",), 1),
+        ("Error: execution error at (web/a.yaml:1:4): signal: killed", ("feature",), 1),
+    ],
+    ids=("a timeout", "killed", "the repository's host", "the login", "of base", "of both", "a host of the change", "its login", "a template's words"),
+)  # fmt: skip
+def test_what_may_pass_is_no_fault_of_the_change(
+    clone: Path, tmp_path: Path, reason: str, revisions: tuple[str, ...], code: int
+) -> None:
+    change(clone)
+    ran, made = judged(Busy(clone, reason, revisions), clone)
+    assert ran.code == code
+    assert [f["rule"] for f in made["findings"]] == ["comparison-error"] * (code == 1)
+    assert [f["stage"] for f in made["failures"]] == ["manifests"] * (code == 3)
+
+
+class Counting(Busy):
+    """Says something else each time."""
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        self.reason = f"{len(self.reason)} {'x' * len(self.reason)}: {TIMEOUT}"
+        return super().get(path, query, anonymous=anonymous)
+
+
+def test_the_verdict_stands_below_whatever_could_not_be_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, {f"a{n:02}/config.yaml": CONFIG for n in range(24)})
+    git(root, "remote", "add", "origin", REPO)
+    server = Counting(root, "", ("feature",))
+    git(root, "switch", "--quiet", "--create", "feature")
+    commit(root, {f"a{n:02}/config.yaml": CONFIG.replace("fast", "slow") for n in range(24)})
+    ran, made = judged(server, root)
+    assert (ran.code, len(made["failures"])) == (3, 24)
+    assert "more lines with --full\n" in ran.out
+    assert "\nmain → feature touches 0 applications: 0 new, 0 fixed, 0 unchanged\nfails because " in ran.out

@@ -1200,6 +1200,12 @@ def test_what_only_the_cluster_can_answer_is_named(case: Case, said: tuple[str, 
     assert run(case, tmp_path).unchecked == said
 
 
+@pytest.mark.parametrize(("with_clone", "name", "said"), [(True, "fast", 0), (True, "slow", 1), (False, "fast", 1)])
+def test_a_class_that_files_of_base_name_is_no_news(with_clone: bool, name: str, said: int, tmp_path: Path) -> None:
+    case = Case({"web/more.yaml": [with_class(claim("more"), name)]}, base={"notes.yaml": [{"classes": ["fast"]}]})
+    assert len(run(case, tmp_path, with_clone=with_clone).unchecked) == said
+
+
 @pytest.mark.parametrize("case", HARMLESS.values(), ids=HARMLESS)
 def test_a_harmless_change_is_silent(case: Case, tmp_path: Path) -> None:
     verdict = run(case, tmp_path)
@@ -1364,29 +1370,33 @@ def test_a_path_that_no_folder_has_after_the_merge_is_told_where_a_clone_shows_i
 
 
 @pytest.mark.parametrize(
-    ("more", "judged"),
+    ("more", "why"),
     [
-        ({}, True),
-        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"]}]}, False),
-        ({"fresh/Chart.yaml": [{"name": "fresh"}]}, False),
-        ({"fresh/main.jsonnet": [{}]}, False),
-        ({"fresh/README": [{"kind": "Note"}]}, True),
-        ({"fresh/large.yaml": [{**config("large"), "data": {"a": "b" * 2_000_000}}]}, False),
+        ({}, None),
+        ({"fresh/kustomization.yaml": [{"resources": ["web.yaml"]}]}, None),
+        (
+            {"fresh/kustomization.yaml": [{"resources": ["web.yaml"], "nameSuffix": "-a"}]},
+            " (--rendered takes what kustomize makes of its folder)",
+        ),
+        ({"fresh/Chart.yaml": [{"name": "fresh"}]}, " (--helm-render renders its chart)"),
+        ({"fresh/main.jsonnet": [{}]}, ""),
+        ({"fresh/README": [{"kind": "Note"}]}, None),
+        ({"fresh/large.yaml": [{**config("large"), "data": {"a": "b" * 2_000_000}}]}, ""),
     ],
-    ids=("plain", "kustomization", "chart", "jsonnet", "another file", "too large"),
+    ids=("plain", "kustomization", "suffix", "chart", "jsonnet", "another file", "too large"),
 )
 def test_a_new_application_of_plain_manifests_is_judged_from_the_clone(
-    more: Mapping[str, list[Manifest]], judged: bool, tmp_path: Path
+    more: Mapping[str, list[Manifest]], why: str | None, tmp_path: Path
 ) -> None:
-    """Of a folder that a tool renders, nothing is known before the merge, and the report says so."""
+    """Of a folder that a tool renders, nothing is known before the merge, and the report says so, and what shows it."""
     made_of = with_name(of_cart(path="fresh"), "fresh")
     pod = deployment("late", envFrom=[{"configMapRef": {"name": "late-confg"}}])
     head = {"apps/fresh.yaml": [made_of], "fresh/web.yaml": [pod, config("late")], **more}
     verdict = run(Case(head, base={"apps/cart.yaml": [cart_application()]}), tmp_path, with_clone=True)
     mine = [f.rule for f in verdict.new if f.at.app.name == "fresh" and f.severity != "info"]
-    assert mine == ["target-missing"] * judged
+    assert mine == ["target-missing"] * (why is None)
     notes = [line for line in verdict.unlisted if "argocd/fresh" in line]
-    assert notes == ["argocd/fresh: it is new: what it renders is not known before the merge"] * (not judged)
+    assert notes == [f"argocd/fresh: it is new{why}: what it renders is not known before the merge"] * (why is not None)
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,80 @@ def test_an_edited_template_reaches_only_what_the_policy_lets_it_change() -> Non
     assert [after["spec"]["project"] for _, after in made.edited.values()] == ["other"]
 
 
+PLUGIN = {"plugin": {"configMapRef": {"name": "variables"}}}
+
+
+def literal(edit: dict[str, Any], own: dict[str, Any], name: str = "{{x}}", **more: Any) -> tuple[Any, ...]:
+    """Projects after an edit of the template of a set whose generator is not evaluated, names that go and come, and whether something is not known."""
+    live = a_set(PLUGIN, name=name, folder="{{folder}}", **more)
+    template = live["spec"]["template"]
+    changed = {**live, "spec": {**live["spec"], "template": {**template, "spec": {**template["spec"], **edit}}}}
+    if "name" in own:
+        changed["spec"]["template"]["metadata"] = {"name": own["name"]}
+    owner = {"kind": "ApplicationSet", "name": "shop"}
+    raw = {
+        "metadata": {"name": "web", "namespace": "argocd", "ownerReferences": [owner]},
+        "spec": {"project": "default", **own.get("spec", {})},
+    }
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    app = app_from_list(raw, server="", cluster=IN_CLUSTER, control_plane="argocd", observed_at=now)
+    known = Fleet("https://cd.example.com", "v3.5.1", {}, (app,), clusters=CLUSTERS, application_sets=(live,))
+    made = generated_change(known, [ManifestPair(live, changed)], (), None, lambda: Controller(""))
+    after = [m["spec"]["project"] for _, m in made.edited.values()]
+    return after, [r.name for r in made.gone], [m["metadata"]["name"] for m in made.new], bool(made.failures)
+
+
+@pytest.mark.parametrize(
+    ("edit", "own", "more", "found"),
+    [
+        ({"project": "ledgers"}, {}, {}, (["ledgers"], [], [], False)),
+        ({}, {"name": "front"}, {"name": "web"}, ([], ["web"], ["front"], False)),
+        ({"project": "{{x}}"}, {}, {}, ([], [], [], True)),
+        ({"project": "ledgers"}, {"spec": {"project": "other"}}, {}, ([], [], [], True)),
+        ({"project": "ledgers"}, {}, {"templatePatch": "spec: {project: default}"}, ([], [], [], True)),
+        ({"project": "ledgers"}, {}, {"templatePatch": "spec: {info: []}"}, (["ledgers"], [], [], False)),
+        ({}, {"name": "front-{{x}}"}, {"name": "web"}, ([], [], [], True)),
+    ],
+    ids=("a text", "the name", "a parameter", "another live value", "a patch of it", "another patch", "a name with one"),
+)  # fmt: skip
+def test_an_edit_of_plain_texts_of_a_template_is_known_whatever_the_generator_gives(
+    edit: Any, own: Any, more: Any, found: Any
+) -> None:
+    assert literal(edit, own, **more) == found
+
+
+def test_objects_are_not_kept_by_an_option_that_comes_with_the_deletion(case: Case) -> None:
+    edit = listed("web", syncPolicy={"preserveResourcesOnDeletion": True})
+    said = told(case.judged(listed("ledger", "web"), {"set.yaml": yaml.safe_dump(edit)}))[0]
+    late = (
+        "The preserveResourcesOnDeletion that the change gives ApplicationSet argocd/shop does not keep its objects: "
+    )
+    assert (said[0], said[1].startswith(late)) == (GONE, True)
+
+
+def test_a_patch_of_other_fields_hides_nothing_of_what_is_deployed(case: Case) -> None:
+    patch = "spec: {syncPolicy: {automated: {{ if .x }}{}{{ end }}}}"
+    edit = listed("ledger", "web", "shop", templatePatch=patch)
+    found = case.judged(
+        listed("ledger", "web", templatePatch=patch), {"set.yaml": yaml.safe_dump(edit), "shop/c.yaml": CONFIG}
+    )
+    (app,) = (a for a in found["gate"]["apps"] if a["what"] == "added")
+    assert [c["resource"]["name"] for c in app["changes"]] == ["settings"]
+    assert (
+        "eu: argocd/shop: judged without the templatePatch of ApplicationSet argocd/shop" in found["gate"]["unlisted"]
+    )
+
+
+def test_a_new_application_of_which_only_the_name_is_known_is_named(case: Case) -> None:
+    patched = listed("ledger", "web", templatePatch="spec: {source: {}}")
+    found = case.judged(
+        patched, {"set.yaml": yaml.safe_dump(listed("ledger", "web", "shop", templatePatch="spec: {source: {}}"))}
+    )
+    (app,) = (a for a in found["gate"]["apps"] if a["what"] == "added")
+    assert app["notes"] == ["ApplicationSet argocd/shop makes it new: what it renders is not known before the merge."]
+    assert found["findings"] == []
+
+
 KEEPS: dict[str, Any] = {"syncPolicy": {"applicationsSync": "create-update"}}
 
 

@@ -624,7 +624,10 @@ def test_what_cannot_be_rendered_here_makes_the_run_incomplete(
     assert ran.code == 3
     (failure,) = report["failures"]
     assert (failure["stage"], failure["app"]["name"]) == ("helm-render", "web")
-    assert failure["hint"] == "vendor them: `helm dependency build`, and commit charts/"
+    assert (
+        failure["hint"]
+        == "vendor them: `helm dependency build`, and commit charts/; or let the server render: leave out --helm-render"
+    )
 
 
 def test_the_pins_of_a_known_chart_are_verified(binary: str, clone: Path, tmp_path: Path) -> None:

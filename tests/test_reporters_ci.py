@@ -363,7 +363,7 @@ def test_markdown_says_what_it_leaves_out() -> None:
     comment = _render(big, "markdown")
     told = len(re.findall("<summary>🔴", comment))
     listed = len(re.findall(r"(?m)^- 🔴", comment))
-    missing = int(re.findall(r"(\d+) findings are left out", comment)[0])
+    missing = int(re.findall(r"Left out: (\d+) finding", comment)[0])
     assert told + listed + missing == 2000
     assert "This comment is kept short." in comment
     assert "The JSON report holds everything" in comment
@@ -429,7 +429,7 @@ def test_markdown_of_a_gate_keeps_a_third_of_the_room_for_diffs() -> None:
     assert len(comment.encode()) <= markdown.LIMIT
     shown = comment.count("```diff")
     assert shown >= 40
-    assert f"The changes of {400 - shown} applications are left out." in comment
+    assert f"Left out: the changes of {400 - shown} applications." in comment
 
 
 def test_gate_stands_in_the_json_report_only_when_there_is_one() -> None:

@@ -47,7 +47,7 @@ from argolint.reports.causes import worst_first
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.sources.checkout import Checkout, Committed
 from argolint.sources.git import Git, has_repository
-from argolint.values import same_repository
+from argolint.values import same_repository, shorten
 
 
 class _Command(click.Command):
@@ -225,7 +225,7 @@ def _fails(made: document.Report, fail_on: str, *, allow_incomplete: bool) -> st
         first = made.failures[0]
         about = f"{subject}: " if (subject := subject_of(first)) else ""
         more = f", and {len(made.failures) - 1} more" if made.failures[1:] else ""
-        return f"not everything could be judged ({about}{first.error}{more})"
+        return f"not everything could be judged ({about}{shorten(first.error, 200)}{more})"
     bad = SEVERITIES[SEVERITIES.index(cast(Severity, fail_on)) :]
     blocking = [f for f in worst_first(made) if f.severity in bad]
     worst = blocking[0]

@@ -202,6 +202,8 @@ def _chosen(
     if diff is None:
         return None
     outside = next((p for p in places if p.direct), None)
+    if outside is None and (at := _quoted_patch(finding, diff)) is not None:
+        return diff.head, *at, any(at[1] in lines for lines in diff.lines(at[0])), True
     touching = _with_new_value(finding, diff, news) or (_touching(finding, diff, news) if outside is None else None)
     if touching is not None:
         return diff.head, *touching, True, True
@@ -227,7 +229,7 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
 def _with_new_value(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
     """The changed line of a file that the application reads which holds what is new in the finding's objects."""
     values = _new_values(finding, news)
-    files = _read_files(finding, diff) if values else ()
+    files = _read_files(finding, diff, news) if values else ()
     for value in values:
         for candidate in files[:_SEARCHED]:
             if line := _line_of(value, candidate, diff):
@@ -235,10 +237,40 @@ def _with_new_value(finding: ReportedFinding, diff: Diff, news: News) -> tuple[s
     return None
 
 
-def _read_files(finding: ReportedFinding, diff: Diff) -> Sequence[str]:
-    """The changed files that the applications of the finding read."""
+def _read_files(finding: ReportedFinding, diff: Diff, news: News) -> Sequence[str]:
+    """The changed files that the applications of the finding read, or those that bring their Applications."""
     apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
+    if not diff.touching.get(place_of(finding.app)):
+        own = ("Application", finding.app.namespace, finding.app.name)
+        apps = dict.fromkeys((*(a for a, r in news if (r.kind, r.namespace, r.name) == own), *apps))
     return [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
+
+
+def _quoted_patch(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
+    """The only place at or below the source's path with a JSON patch of the path that the render's error quotes."""
+    quoted = _PATCHED.search(" ".join(finding.evidence)) if finding.resource is None else None
+    folder = finding.source.path.strip("/") if finding.source else ""
+    if quoted is None or not folder:
+        return None
+    inside = [f for f in diff.head.files if f.startswith(f"{folder}/") and f.endswith((".yaml", ".yml"))][:_SEARCHED]
+    found = [(f, n) for f in inside for n, line in enumerate(_lines_of(f, diff), 1) if _path_in(line) == quoted[1]]
+    return found[0] if len(found) == 1 else None
+
+
+def _path_in(line: str) -> str:
+    """The value of a line `path: …`."""
+    key, _, value = line.strip().removeprefix("- ").partition(": ")
+    return value.strip().strip("'\"") if key == "path" else ""
+
+
+_PATCHED = regex(r"""doc is missing (?:path|key): ['"]?(/[^\s'"]{1,200}?)['"]?(?::|\s|$)""")
+
+
+def _lines_of(file: str, diff: Diff) -> Sequence[str]:
+    try:
+        return diff.head.text(file).split("\n")
+    except EditError:
+        return ()
 
 
 def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, int] | None:
@@ -253,7 +285,7 @@ def _touching(finding: ReportedFinding, diff: Diff, news: News) -> tuple[str, in
         and any(diff.deletes(f) for f in diff.touching.get(place_of(finding.app), ()))
     ):
         return None
-    files = _read_files(finding, diff)
+    files = _read_files(finding, diff, news)
     if not files:
         return None
     words = " ".join((finding.message, *finding.evidence))
@@ -299,10 +331,7 @@ def _scalars(text: str) -> Iterator[str]:
 
 def _line_of(value: str, file: str, diff: Diff) -> int | None:
     """The changed line with this value, or with the last part of it, such as an image's tag."""
-    try:
-        lines = diff.head.text(file).split("\n")
-    except EditError:
-        return None
+    lines = _lines_of(file, diff)
     changed = [n for r in diff.lines(file) for n in range(r.start, min(r.stop, len(lines) + 1))]
     written = {n: lines[n - 1].strip().removeprefix("- ").rpartition(": ")[2].strip("\"'") for n in changed}
     whole = next((n for n, text in written.items() if value in (text, *_WORDS.split(text))), None)
@@ -374,8 +403,22 @@ def _of_object(
         return
     at = _in_file(pointer, found.obj, site.rendered(app, resource))
     if setter is not None:
-        yield setter, at
+        yield setter, _in_patch(setter, pointer) or at
     yield found.spot, found.spot.prefix + at
+
+
+def _in_patch(spot: Spot, pointer: str) -> str:
+    """The pointer of the operation that sets the field, in a JSON patch; empty in any other file."""
+    try:
+        found = spot.checkout.documents(spot.file)[spot.index].data
+    except (EditError, IndexError):
+        return ""
+    for index, operation in enumerate(found if isinstance(found, list) else ()):
+        path = str(operation.get("path") or "") if isinstance(operation, Mapping) else ""
+        if path and below(pointer, path):
+            inside = f"/{index}/value{pointer.removeprefix(path)}"
+            return inside if get(found, inside, MISSING) is not MISSING else f"/{index}"
+    return ""
 
 
 def _of_application(app: ReportedApp, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:

@@ -17,7 +17,7 @@ from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
 from argolint.gate.generated import GeneratedChange, Tree, Trees, generated_change
 from argolint.gate.head import failed_app, head_app, respecified
-from argolint.gate.made_here import Made, is_moved_whole, made_here
+from argolint.gate.made_here import Made, hindrance, is_moved_whole, made_here
 from argolint.gate.refused import refused_app
 from argolint.gate.renders import render_elsewhere
 from argolint.gate.touched import Touched, touched_application
@@ -75,11 +75,16 @@ def with_children(
         renders = not change.by_files and number < _MOST_RENDERED
         lacks = _lacking_path(after, tree) if prepared is None else ""
         show = partial(made_here, fleet=fleet, change=change, tree=tree)
-        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks, show, read)
+        why_not = partial(hindrance, fleet=fleet, change=change, tree=tree)
+        edit = _Edit(fleet.by_ref[ref], before, after, prepared, renders, lacks, show, why_not, read)
         by_ref[ref] = _edited_child(by_ref.get(ref), edit, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming, tree)
         by_ref[child.ref] = child
+    for manifest, of_set in sets.unknown:
+        remark = f"{of_set} makes it new: what it renders {UNKNOWN}"
+        app = _unsynced(manifest, fleet)
+        by_ref[app.ref] = Touched("added", None, app, notes=(remark,), unjudged=remark)
     for ref, of in sets.gone.items():
         by_ref[ref] = replace(_removed_child(fleet.by_ref[ref], fleet, t, plan), by=of)
     return tuple(by_ref[ref] for ref in sorted(by_ref)), sets
@@ -102,7 +107,7 @@ _MOST_RENDERED = 50
 class _Edit:
     """An Application that the change edits: as it is listed, its manifest before and after, and head's manifests, if they are given.
 
-    `renders`: whether the server may be asked for head's. `lacks`: see `_lacking_path`. `made_here`: what the clone shows of the edited one.
+    `renders`: whether the server may be asked for head's. `lacks`: see `_lacking_path`. `made_here`: what the clone shows of the edited one; `hindrance`: why it does not.
     """
 
     listed: App
@@ -112,6 +117,7 @@ class _Edit:
     renders: bool
     lacks: str
     made_here: Callable[[App], Made | str | None]
+    hindrance: Callable[[App], str]
     trees: Trees | None
 
 
@@ -139,7 +145,7 @@ def _edited_child(
         elif made := None if any(refusals(spec, fleet, coming)) else _moved_child(found, moved, edit, t, fleet, plan):
             found = made
         else:
-            unjudged = f"Its source or destination changes: what it will render {UNKNOWN}"
+            unjudged = f"Its source or destination changes{edit.hindrance(moved)}: what it will render {UNKNOWN}"
             if found.before is not None and _differs(listed.spec, spec, *_SOURCES):
                 found = Touched("changed", found.before, found.before)  # without what the old source will render
     notes = (*found.notes, unjudged) if unjudged else found.notes
@@ -265,7 +271,7 @@ def _new_child(
         manifests = found.manifests
         app = app.with_raw({**app.raw, "status": {**app.status, "sourceType": found.tool}})
     if manifests is None:
-        remark = f"It is new: what it renders {UNKNOWN}"
+        remark = f"It is new{hindrance(app, fleet, change, tree)}: what it renders {UNKNOWN}"
         return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
     made = delta(Rendered({}), head)

@@ -41,6 +41,12 @@ def _set_sentences(touched: tuple[Touched, ...]) -> Iterator[str]:
         how = f"is removed, and deletes {refs}" if by.removed else f"no longer gives {refs}, and deletes {them}"
         unless = "" if by.is_certain else ", unless the policy of its controller forbids that"
         yield f"{by.of} {how} {along}{unless}."
+        if by.kept_too_late and not bare:
+            # deleteInCluster deletes an Application as it is; only those that the set still gives lose the finalizer (createOrUpdateInCluster)
+            yield (
+                f"The preserveResourcesOnDeletion that the change gives {by.of} does not keep {its} objects: the set takes the finalizer "
+                "from the Applications that it still gives. Merge that alone first."
+            )
 
 
 def _deletion_findings(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:

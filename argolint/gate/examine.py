@@ -73,7 +73,7 @@ def examined(gated: GatedServer, plan: Plan, shared: Collection[AppRef] = ()) ->
     kept = {ref: pair for ref, pair in apps.items() if ref in crossed}
     unlisted = tuple(line for why, refs in aside.items() for line in named_line(refs, f"{_ASIDE} ({why})"))
     found = [finding for result in after_results for finding in result.findings]
-    open_ = unchecked(t, judged, tuple(after.values()), fleet, ahead, found)
+    open_ = (*gated.unchecked, *unchecked(t, judged, tuple(after.values()), fleet, ahead, found, gated.known))
     return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept, unlisted, open_)
 
 

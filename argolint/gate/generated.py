@@ -15,14 +15,14 @@ from functools import cached_property
 from typing import Any
 
 from argolint.application.app import App
-from argolint.application.application_sets import Controller, generators, owned_applications, set_namespace
+from argolint.application.application_sets import Controller, generators, owned_applications, preserves, set_namespace
 from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
 from argolint.gate.change import ManifestPair
 from argolint.gate.reads import before_pattern, covered_files
 from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
-from argolint.model import AppRef, Failure, Object
+from argolint.model import MISSING, AppRef, Failure, Object
 from argolint.sources.appset_templates import NotEvaluatedError
 from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
@@ -102,10 +102,14 @@ def trees(git: Git, repo: str, base: str, head: str) -> Trees:
 
 @dataclass
 class GeneratedChange:
-    """The effect of a change on generated Applications: manifests before and after, new ones, and those that a set deletes."""
+    """The effect of a change on generated Applications: manifests before and after, new ones, and those that a set deletes.
+
+    `unknown`: new ones of which only the name is known, with their sets.
+    """
 
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
     new: list[Object] = field(default_factory=list)
+    unknown: list[tuple[Object, str]] = field(default_factory=list)
     gone: dict[AppRef, DeletingSet] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -154,7 +158,7 @@ def _judge_set(
 ) -> None:
     own = {app.name: app for app in owned_applications(fleet, raw)}
     try:
-        was, will, whole = _matching_both(fleet, raw, after, read, set(own))
+        was, will, whole = _matching_both(fleet, raw, after, read, own)
         deletes = set(was) - set(will) and controller().deletes(after)
         keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
         if not (keeps and _matches_live(set(was), set(own), whole=whole)):
@@ -164,7 +168,8 @@ def _judge_set(
         return
     leaving = sorted(name for name in was if name not in will and name in own)
     if deletes:
-        deleting_set = DeletingSet(_set_name(raw), is_certain=controller().policy is not None)
+        late = preserves(after) and not preserves(raw)
+        deleting_set = DeletingSet(_set_name(raw), is_certain=controller().policy is not None, kept_too_late=late)
         found.gone.update({own[name].ref: deleting_set for name in leaving})
     elif leaving:
         refs = enumerated([str(own[name].ref) for name in leaving], limit=5)
@@ -200,6 +205,8 @@ def _record_changed(
 ) -> None:
     if not controller().updates(after):
         found.notes.append(f"{app.ref}: {_set_name(raw)} leaves it as it is (policy {controller().of(after)})")
+    elif pair := _edited_literally(raw, after, app) if before.manifest is None or later.manifest is None else None:
+        found.edited[app.ref] = pair
     elif before.manifest is None or later.manifest is None:
         why = f"{later.why or before.why}, so what it makes of {plain(app.name)} is not known"
         found.failures.append(_unknown_failure(raw, why))
@@ -210,16 +217,65 @@ def _record_changed(
 _Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
 
 
-def _matching_both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
+def _matching_both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: Mapping[str, App]) -> _Both:
     """The result of a set before and after, with unknown inputs chosen so that the result before matches the live Applications."""
     try:
         return _before_and_after(fleet, raw, after, read, None)
     except LocalClusterError:
         either = [_before_and_after(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
-        fitting = [found for found in either if set(found[0]) == own]
+        fitting = [found for found in either if set(found[0]) == own.keys()]
         if len(fitting) != 1:
             raise
         return fitting[0]
+    except NotEvaluatedError:
+        if read is not None and _reads_change(mapping(raw, "spec"), read):
+            raise
+        pairs = [_edited_literally(raw, after, app) for app in own.values()]
+        if not all(pairs):
+            raise
+        was, will = (
+            {m["metadata"]["name"]: Generated(m["metadata"]["name"], (m, {}), m) for m in side}
+            for side in zip(*filter(None, pairs), strict=True)
+        )
+        return was, will, True
+
+
+def _edited_literally(raw: Object, after: Object, app: App) -> tuple[Object, Object] | None:
+    """The Application before and after an edit of texts of the template that name no parameter, whatever its generators give.
+
+    None if the edit is of anything else, or what the Application has there is not from the template.
+    """
+    before, later = mapping(raw, "spec"), mapping(after, "spec")
+    if {**before, "template": 0} != {**later, "template": 0} or any(
+        g.get("template") for _, g, _ in generators(before)
+    ):
+        return None
+    metadata, spec = mapping(app.raw, "metadata"), app.spec
+    kept = {k: metadata[k] for k in ("name", "namespace", "labels", "annotations", "finalizers") if k in metadata}
+    live = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": kept, "spec": spec}
+    try:
+        made = _with_literals(live, before["template"], later["template"], text_at(before, "templatePatch"))
+    except (LookupError, ValueError):
+        return None
+    return live, made
+
+
+def _with_literals(live: Any, before: Any, after: Any, patch: str, key: str = "") -> Any:
+    """The live value with what differs between the two templates; ValueError if a parameter is in it, or live has another value."""
+    if before == after:
+        return live
+    if isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping):
+        made = {
+            n: _with_literals(live.get(n, MISSING), before.get(n, MISSING), after.get(n, MISSING), patch, n)
+            for n in dict.fromkeys((*live, *after))
+        }
+        return {n: value for n, value in made.items() if value is not MISSING}
+    if all(isinstance(side, list) for side in (live, before, after)) and len(live) == len(before) == len(after):
+        return [_with_literals(*each, patch, key) for each in zip(live, before, after, strict=True)]
+    texts = (key, *(str(side) for side in (before, after) if side is not MISSING))
+    if live != before or key in patch or any("{{" in text for text in texts):
+        raise ValueError(key)
+    return after
 
 
 def _before_and_after(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
@@ -311,8 +367,11 @@ def _record_new(found: GeneratedChange, fleet: Fleet, raw: Object, one: Generate
         found.failures.append(
             _unknown_failure(raw, f"it gives {plain(one.name)}, which runs and which it does not own")
         )
+    elif one.draft is not None:
+        found.new.append(one.draft)
+        found.notes.append(f"{namespace}/{plain(one.name)}: judged without the templatePatch of {_set_name(raw)}")
     elif one.manifest is None:
-        found.notes.append(f"{namespace}/{plain(one.name)}: {_set_name(raw)} makes it new, not rendered yet")
+        found.unknown.append(({"metadata": {"name": one.name, "namespace": namespace}, "spec": {}}, _set_name(raw)))
     else:
         found.new.append(one.manifest)
 

@@ -94,7 +94,7 @@ def verdict_of(
         tuple(line for one in gated_servers for line in one.unlisted),
         {ref: files for one in gated_servers for ref, files in one.files.items()},
         frozenset(grown),
-        tuple(line for one in found for line in one.unchecked),
+        tuple(dict.fromkeys(line for one in found for line in one.unchecked)),
     )
 
 
@@ -170,6 +170,16 @@ def _with_names(one: Listing, gated: GatedServer, more: Sequence[str]) -> GatedS
 def _no_application_error(read: Sequence[Listing], failures: Sequence[Failure], change: GatedChange) -> UsageError:
     names = ", ".join(one.source.name or one.fleet.server for one in read)
     unread = f", and not all Argo CDs can be read: {labelled}" if (labelled := _failures_text(failures)) else ""
+    if not (unread or any(one.fleet.apps for one in read)):
+        return UsageError(
+            f"{names} shows this account no application at all",
+            "give it `applications, get`: `argolint explain --setup` prints the policy lines",
+        )
+    if any(_has_sources(one, change) for one in read):
+        return UsageError(
+            f"--project, --selector, --app-namespace or --cluster leave out each application with a source in {change.repo}",
+            "check their values; without them all are judged",
+        )
     return UsageError(
         f"no application of {names} has a source in {change.repo}{unread}",
         "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",

@@ -1,6 +1,7 @@
 """The manifests of an Application that is not there yet, which no server renders: from the clone of the change.
 
-A folder of plain manifests is read as it is; a chart is rendered where Helm runs here. Everything else stays unknown.
+A folder of plain manifests is read as it is, and so is a kustomization that only lists files; a chart is rendered where Helm runs here.
+Everything else stays unknown.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.errors import ExportError, HelmError, NotHereError, UsageError
+from argolint.errors import ArgolintError, ExportError, HelmError, NotHereError, UsageError
 from argolint.gate.change import GatedChange
 from argolint.gate.generated import Tree, Trees
-from argolint.gate.reads import KUSTOMIZATIONS
+from argolint.gate.listed import is_kustomization, listed_objects
 from argolint.model import Object
 from argolint.sources.git import SUBMODULE
 from argolint.sources.secret_pair import masked_pair
@@ -47,8 +48,10 @@ def made_here(app: App, fleet: Fleet, change: GatedChange, tree: Tree | None) ->
     made = _rendered_chart(app, fleet, change, own)
     if made is not None or len(own) != 1 or app.sources[1:]:
         return made
-    plain = _plain_folder(app.sources[0], fleet, tree)
-    return None if plain is None else Made(masked_pair(plain, ())[0], None, "Directory")
+    source = app.sources[0]
+    plain = _plain_folder(source, fleet, tree)
+    tool = "Kustomize" if is_kustomization(tree, _folder_of(source)) else "Directory"
+    return None if plain is None else Made(masked_pair(plain, ())[0], None, tool)
 
 
 def _rendered_chart(app: App, fleet: Fleet, change: GatedChange, own: list[int]) -> Made | str | None:
@@ -67,6 +70,22 @@ def _rendered_chart(app: App, fleet: Fleet, change: GatedChange, own: list[int])
     return None if one is None or two is None else Made(*masked_pair(one, two), "Helm")
 
 
+def hindrance(app: App, fleet: Fleet, change: GatedChange, tree: Tree | None) -> str:
+    """Why the clone does not show what the Application renders, in brackets; empty if that is not said here."""
+    source = app.sources[0] if len(app.sources) == 1 else {}
+    if tree is None or not source or not tree.reads(text_at(source, "repoURL"), text_at(source, "targetRevision")):
+        return ""
+    folder = _folder_of(source)
+    if f"{folder}/Chart.yaml" in tree.entries:
+        if change.local is None:
+            return " (--helm-render renders its chart)"
+        try:
+            change.local.render(app, fleet, {1: change.head})
+        except ArgolintError as error:
+            return f" ({error.message})"
+    return " (--rendered takes what kustomize makes of its folder)" if is_kustomization(tree, folder) else ""
+
+
 _NO_FILE = regex(r"^values file (.{1,1000}) is not there$", re.DOTALL)
 """Helm says it in these words."""
 
@@ -80,13 +99,17 @@ def _plain_folder(source: Object, fleet: Fleet, tree: Tree) -> Manifests | None:
         return None  # a plugin may discover the folder by its files
     if options.keys() - {"recurse"}:
         return None
-    folder = posixpath.normpath(text_at(source, "path").strip("/") or ".")
+    folder = _folder_of(source)
     if folder == "." or folder.startswith(".."):
         return None
     place, known = (folder, options.get("recurse") is True), tree.read_folders
     if place not in known:
         known[place] = _objects(tree, *place) if len(known) < _MOST_FOLDERS else None
     return known[place]
+
+
+def _folder_of(source: Object) -> str:
+    return posixpath.normpath(text_at(source, "path").strip("/") or ".")
 
 
 def is_moved_whole(before: Object, after: Object, read: Trees) -> bool:
@@ -140,8 +163,10 @@ def _objects(tree: Tree, folder: str, deep: bool) -> Manifests | None:
     direct = {p: e for p, e in inside.items() if posixpath.dirname(p) == folder}
     read = inside if deep else direct
     names = {posixpath.basename(p) for p in direct}
-    if names & {*KUSTOMIZATIONS, "Chart.yaml"} or any(n.startswith(".argocd-source") for n in names):
+    if "Chart.yaml" in names or any(n.startswith(".argocd-source") for n in names):
         return None
+    if is_kustomization(tree, folder):
+        return listed_objects(tree, folder)
     if any(not e.mode.startswith("100") or e.mode == SUBMODULE or p.endswith(_JSONNET) for p, e in read.items()):
         return None
     files = sorted(p for p in read if p.endswith(_MANIFESTS))

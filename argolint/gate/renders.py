@@ -84,10 +84,16 @@ def render(t: Transport, candidate: Candidate, change: GatedChange, base: str, f
     if prepared is not None:
         return replace(found, head=rendered([tracked(m, app, fleet) for m in prepared], app, fleet))
     made, revision = _head_render(t, candidate, change)
+    if isinstance(made, str) and found.base is not None and _is_passing(made, candidate):
+        why = f"{change.head} was not rendered, which need be no fault of the change: {made}"
+        made = Failure("manifests", why, _AGAIN, app.ref)
     if isinstance(made, Failure):
         return replace(found, failures=(made,), head=found.base)
     if isinstance(made, str):
         return replace(found, head_error=made)
+    if _is_passing(found.base_error, candidate):
+        why = f"{base or 'its revision'} was not rendered, so what the change does is not known: {found.base_error}"
+        return replace(found, base_error="", failures=(Failure("manifests", why, _AGAIN, app.ref),))
     again = _attempt(t, candidate, revision, fresh=1) if change.renders_twice else None
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
 
@@ -195,6 +201,32 @@ def _head_render(
     if not t.offline:
         change.branch_wait.give_up(_address(candidate), made)
     return _unknown_failure(candidate, change, made), names[-1]
+
+
+_AGAIN = "run the gate again; if it stays, look at the repo-server, and at what the change makes it fetch"
+_PASSING = regex(
+    r"failed to acquire lock|context deadline exceeded|Client\.Timeout exceeded|(?:i/o|TLS handshake) timeout|failed timeout after|signal: killed"
+    r"|connection reset by peer|error reading from server: EOF|transport is closing|server misbehaving|no space left on device"
+    r"|status code: (?:429|5\d\d)|(?:error: |: )(?:429 Too Many Requests|50[0234] [A-Z])"
+)
+"""Errors of a host or a repo-server that is busy: the same commit may render a minute later."""
+_UNREACHED = regex(
+    r"connection refused|no such host|no route to host|network is unreachable|handshake failed|x509: |authentication required|authorization failed"
+    r"|Permission denied \(publickey"
+)
+_OF_REPOSITORY = regex(
+    r"\A(?!.{0,2000}(?:kustomize build|helm )).{0,400}?(?:failed to (?:list refs|get git client|fetch)|git fetch)",
+    re.DOTALL,
+)
+
+
+def _is_passing(error: str, candidate: Candidate) -> bool:
+    """Whether a render fails for what may pass. A host that is not there may be one that the change names, unless it is that of the repository."""
+    if "execution error at" in error:
+        return False  # a template's own words
+    urls = (str(source.get("repoURL") or "").removesuffix(".git") for source in candidate.sources)
+    own = any(url and url in error for url in urls) or bool(_OF_REPOSITORY.match(error))
+    return bool(_PASSING.search(error) or (own and _UNREACHED.search(error)))
 
 
 def _address(candidate: Candidate) -> str:

@@ -5,10 +5,12 @@ candidates → renders of base and head → App and head App → the fleet ahead
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
+from argolint.application.application_sets import generators, maker
 from argolint.application.fleet import Fleet
 from argolint.application.shared_warnings import SharedWarning, without_warnings
 from argolint.engine.guard import guarded_failures
@@ -20,6 +22,7 @@ from argolint.gate.change import GatedChange, Written
 from argolint.gate.children import with_children
 from argolint.gate.declared import is_application
 from argolint.gate.generated import Trees, trees, unseen_set_notes
+from argolint.gate.listed import unlisted_lines
 from argolint.gate.own_settings import own_settings
 from argolint.gate.projects import with_projects
 from argolint.gate.reads import whole_checkout_files
@@ -30,7 +33,7 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
-from argolint.values import enumerated, plain, schema
+from argolint.values import enumerated, items, mapping, plain, schema, text_at
 from argolint.values.kubernetes import group_of
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -47,7 +50,7 @@ _RENDERS_IN_FLIGHT = 4
 class GatedServer:
     """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
 
-    `unlisted`: what was left out, and why. `files`: the changed files that each application reads, if a checkout shows that.
+    `unlisted`: what was left out, and why. `unchecked`: what the change may have forgotten. `known`: whether base's files have a word. `files`: the changed files that each application reads, if a checkout shows that.
     """
 
     transport: Transport
@@ -58,6 +61,8 @@ class GatedServer:
     failures: tuple[Failure, ...] = ()
     unlisted: tuple[str, ...] = ()
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
+    known: Callable[[str], bool] = lambda word: False
 
 
 def untouched_server(listing: Listing) -> GatedServer:
@@ -85,10 +90,13 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
     renders = each(
         reading.candidates, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT)
     )
+    if change.git is None:
+        renders = [_without_guess(r, fleet) for r in renders]
     compared, compared_failures = compared_applications(t, renders, fleet, plan)
     with_sets, sets = with_children(compared, fleet, t, plan, edits, change, reading.trees)
     every, project_failures = with_projects(with_sets, edits.projects, fleet, t, plan)
     judged = tuple(j for j in every if not j.regenerated_only)
+    going = {j.ref for j in judged if j.what == "removed"}
     return GatedServer(
         t,
         fleet,
@@ -98,7 +106,12 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
         failures=(
             *edits.failures,
             *reading.failures,
-            *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)),
+            *(
+                f
+                for r in renders
+                if r.candidate.app.ref not in going
+                for f in guarded_failures(r.candidate.app, r.failures)
+            ),
             *compared_failures,
             *_lacking_failures(renders, change),
             *sets.failures,
@@ -121,6 +134,8 @@ def gated_server(t: Transport, fleet: Fleet, change: GatedChange, plan: Plan, ow
             *sets.notes,
         ),
         files=reading.files,
+        unchecked=_unlisted_files(reading),
+        known=_known_words(reading),
     )
 
 
@@ -150,6 +165,51 @@ def _reading(found: Sequence[Candidate], change: GatedChange, base_name: str) ->
         both,
         tuple(_fetching_failure(c.app, read) for c in found if (read := reads[c.app.ref]).fetched),
     )
+
+
+def _without_guess(found: Renders, fleet: Fleet) -> Renders:
+    """Not judged if the folder is gone and a set may have made the Application of it: only a clone shows whether that deletes it."""
+    of = maker(found.candidate.app, fleet) if _NO_FOLDER in found.head_error else None
+    if of is None or not any(g.get("git") for _, g, _ in generators(mapping(of, "spec"))):
+        return found
+    failure = Failure(
+        "not judged",
+        f"its folder is gone, and no clone shows whether {_SET} {plain(text_at(of, 'metadata', 'name'))} deletes it",
+        _CLONE_IT,
+        found.candidate.app.ref,
+    )
+    return replace(found, head=found.base, head_error="", failures=(*found.failures, failure))
+
+
+_NO_FOLDER, _SET = "app path does not exist", "ApplicationSet"
+_CLONE_IT = "pass a clone that has both revisions: --checkout DIR"
+
+
+def _known_words(reading: _Reading) -> Callable[[str], bool]:
+    """Whether a word is in the files of base; of none, without a clone."""
+    before = reading.trees.before if reading.trees else None
+    found: dict[str, bool] = {}
+
+    def known(word: str) -> bool:
+        if before is not None and word not in found and len(found) < _MOST_WORDS:
+            with suppress(UsageError):  # too large to be searched
+                found[word] = before.git.mentions(before.git.bases(before.base)[-1], word)
+        return found.get(word, False)
+
+    return known
+
+
+_MOST_WORDS = 30
+
+
+def _unlisted_files(reading: _Reading) -> tuple[str, ...]:
+    of_kustomize = (
+        c
+        for c in reading.candidates
+        if "Kustomize" in {*items(c.app.status, "sourceTypes"), c.app.status.get("sourceType")}
+    )
+    folders = {text_at(source, "path").strip("/") for c in of_kustomize for source in c.sources}
+    return tuple(unlisted_lines(reading.trees, folders)) if reading.trees and folders else ()
 
 
 def _lacking_failures(renders: Sequence[Renders], change: GatedChange) -> Iterator[Failure]:
@@ -192,7 +252,7 @@ def _unchecked_notes(judged: Sequence[Touched]) -> Iterator[str]:
     kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
     if kinds:
         names = enumerated([plain(kind) for kind in kinds])
-        yield f"{names}: whether the API server keeps each of their fields is not checked"
+        yield f"fields of {names}: whether the API server keeps each of them is not checked"
 
 
 def _reads(found: Sequence[Candidate], change: GatedChange, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:

@@ -24,12 +24,13 @@ from argolint.sources.rendered import rendered
 class DeletingSet:
     """The ApplicationSet that deletes an Application: its generators no longer produce it, or the set itself is `removed`.
 
-    `is_certain`: the policy of its controller is known.
+    `is_certain`: the policy of its controller is known. `kept_too_late`: the change itself gives the set `preserveResourcesOnDeletion`.
     """
 
     of: str
     removed: bool = False
     is_certain: bool = True
+    kept_too_late: bool = False
 
 
 @dataclass(frozen=True)

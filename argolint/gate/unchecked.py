@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.application.app import App
@@ -42,20 +42,27 @@ class _Brought:
 
 
 def unchecked(
-    t: Transport, judged: Sequence[Touched], apps: Sequence[App], fleet: Fleet, ahead: Fleet, found: Sequence[Finding]
+    t: Transport,
+    judged: Sequence[Touched],
+    apps: Sequence[App],
+    fleet: Fleet,
+    ahead: Fleet,
+    found: Sequence[Finding],
+    known: Callable[[str], bool],
 ) -> tuple[str, ...]:
-    """Sentences on what the change brings. `apps`: the applications after the change, with evidence; `found`: their findings."""
+    """Sentences on what the change brings. `apps`: the applications after the change, with evidence; `found`: their findings; `known`: whether
+    the repository has a name already, so that what a cluster has for all is no news."""
     after = {app.ref: app for app in apps}
     brought = [one for j in judged if j.ref in after for one in _brought(j, after[j.ref])]
-    said = {(f.at.resource.key, f.at.pointer) for f in found if f.at.resource is not None}
+    said = {_said(f) for f in found}
     lines = tuple(
         map(
             plain,
             (
                 *_namespace_lines(brought, fleet, ahead),
                 *_serving_lines(brought, fleet),
-                *_name_lines(brought, ahead, said),
-                *_node_lines(brought),
+                *_name_lines(brought, ahead, said, known),
+                *_node_lines(brought, known),
                 *_rule_lines(brought),
                 *_policy_lines(t, brought, ahead),
             ),
@@ -63,6 +70,13 @@ def unchecked(
     )
     more = (f"and {len(lines) - _MOST} more like these",) if lines[_MOST:] else ()
     return (*lines[:_MOST], *more)
+
+
+def _said(finding: Finding) -> tuple[str, str, str, str]:
+    """Kind, namespace, name and field that a finding is about; without an object it is about the Application itself."""
+    resource, app = finding.at.resource, finding.at.app
+    named = (resource.kind, resource.namespace, resource.name) if resource else ("Application", app.namespace, app.name)
+    return *named, finding.at.pointer
 
 
 def _brought(judged: Touched, app: App) -> Iterator[_Brought]:
@@ -85,7 +99,7 @@ def _namespace_lines(brought: Sequence[_Brought], fleet: Fleet, ahead: Fleet) ->
         if one.base is None and space and not _is_known(space, cluster, fleet, ahead):
             coming.setdefault((cluster, space), []).append(str(one))
     for (_, space), names in coming.items():
-        yield f"whether Namespace {space} is there, in which {enumerated(names, limit=3)} comes: no application has it, or had an object in it"
+        yield f"whether Namespace {space} is there, in which {enumerated(names, limit=3)} {'come' if names[1:] else 'comes'}: no application has it, or had an object in it"
 
 
 def _serving_lines(brought: Sequence[_Brought], fleet: Fleet) -> Iterator[str]:
@@ -105,24 +119,40 @@ def _is_known(space: str, cluster: str, fleet: Fleet, ahead: Fleet) -> bool:
         or space.startswith("kube-")
         or bool(ahead.owners(own))
         or bool(fleet.in_namespace(cluster, space))
-        or any(app.destination_namespace == space for app in ahead.on_cluster(cluster))
+        or any(app.destination_namespace == space for app in fleet.on_cluster(cluster))
+        or any(
+            app.destination_namespace == space and _MAKES_IT in app.sync_options for app in ahead.on_cluster(cluster)
+        )
         or (cluster == IN_CLUSTER and any(app.ref.namespace == space for app in fleet.apps))
     )
 
 
-def _name_lines(brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[ResourceKey, str]]) -> Iterator[str]:
+_MAKES_IT = "CreateNamespace=true"
+
+
+def _name_lines(
+    brought: Sequence[_Brought], ahead: Fleet, said: set[tuple[str, str, str, str]], known: Callable[[str], bool]
+) -> Iterator[str]:
     """Objects that the change newly names, and that no application brings, makes or reads today."""
     missing: dict[ResourceKey, list[str]] = {}
     for one in brought:
         before = {(r.kind, r.name) for r in references(one.base)} if one.base else set()
         for named in references(one.desired):
             key = ResourceKey(one.app.cluster, named.group, named.kind, _space(named, one), named.name)
-            known = (named.kind, named.name) in before or (one.resource.key, named.pointer) in said
-            if not (known or _BUILT_IN.fullmatch(f"{named.kind} {named.name}") or _is_brought(key, one.app, ahead)):
+            is_old = (named.kind, named.name) in before or (named.kind in _FOR_ALL and known(named.name))
+            is_said = (one.resource.kind, one.resource.namespace, one.resource.name, named.pointer) in said
+            built_in = _BUILT_IN.fullmatch(f"{named.kind} {named.name}")
+            if not (is_old or is_said or built_in or _is_brought(key, one.app, ahead)):
                 missing.setdefault(key, []).append(str(one))
     for key, names in missing.items():
         who = enumerated(list(dict.fromkeys(names)), limit=3)
         yield f"whether {key.id} is there, which {who} names: no application brings it{_elsewhere(key, ahead)}"
+
+
+_FOR_ALL = frozenset(
+    "ClusterIssuer ClusterSecretStore Gateway GatewayClass IngressClass PriorityClass RuntimeClass StorageClass VolumeSnapshotClass".split()
+)
+"""Kinds of which a cluster has few, for all applications."""
 
 
 def _elsewhere(key: ResourceKey, ahead: Fleet) -> str:
@@ -135,12 +165,12 @@ def _elsewhere(key: ResourceKey, ahead: Fleet) -> str:
     return f"; namespace {found.namespace} has {found.kind} {found.name}" if found else ""
 
 
-def _node_lines(brought: Sequence[_Brought]) -> Iterator[str]:
+def _node_lines(brought: Sequence[_Brought], known: Callable[[str], bool]) -> Iterator[str]:
     """Labels of nodes that the change newly asks for, and that no live object of the application asks for."""
     for one in brought:
         wanted = _node_labels(one.desired) - _node_labels(one.base) - _EVERYWHERE
         for label in sorted(wanted):
-            if not any(
+            if not (known(label[0]) and known(label[1])) and not any(
                 label in _node_labels(other.live) for other in one.app.resources if other.mentions("nodeSelector")
             ):
                 yield f"whether a node has the label {'='.join(label)}, which {one} asks for"

@@ -34,6 +34,10 @@ _KINDS = ("list", "clusters", "git", "matrix", "merge")
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
+_DEPLOYING = ("source", "destination", "project", "syncOptions")
+"""Fields of an Application without which its objects and their sync are not known."""
+
+
 class LocalClusterError(NotEvaluatedError):
     """The result depends on whether Argo CD's own cluster has a Secret, which no API shows."""
 
@@ -58,12 +62,16 @@ class Commit(Protocol):
 
 @dataclass(frozen=True)
 class Generated:
-    """One Application of an element. `manifest` is None if only its name is known; then `why` says why."""
+    """One Application of an element. `manifest` is None if only its name is known; then `why` says why.
+
+    `draft`: the manifest without a templatePatch that is not evaluated and touches nothing of what is deployed, where and how.
+    """
 
     name: str
     of: tuple[Object, Object]
     manifest: Object | None = None
     why: str = ""
+    draft: Object | None = None
 
 
 def generated(
@@ -149,16 +157,18 @@ class _Making:
         patch = text_at(self.spec, "templatePatch")
         if "metadata" in patch:
             raise NotEvaluatedError("its templatePatch changes metadata")
-        if patch:
-            return Generated(name, (template, params), None, "the set has a templatePatch")
+        patched = "the set has a templatePatch" if patch else ""
         try:
             made = self._put({k: template[k] for k in ("metadata", "spec") if k in template}, params)
         except NotEvaluatedError as error:
-            return Generated(name, (template, params), None, str(error))
+            return Generated(name, (template, params), None, patched or str(error))
         metadata = {**mapping(made, "metadata"), "name": name, "namespace": namespace}
         if not items(metadata, "finalizers") and not dig(self.spec, "syncPolicy", "preserveResourcesOnDeletion"):
             metadata["finalizers"] = [_FINALIZER]
         manifest = {**made, "metadata": metadata, "apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+        if patched:
+            draft = None if any(word in patch for word in _DEPLOYING) else manifest
+            return Generated(name, (template, params), None, patched, draft)
         return Generated(name, (template, params), manifest)
 
     # Texts

@@ -251,6 +251,11 @@ class Git:
 
         return self._known.of(("named", self.commit(revision), names), read)
 
+    def mentions(self, revision: str, word: str) -> bool:
+        """Whether a text file of the commit has the word."""
+        given = ("--quiet", "-I", "--word-regexp", "--fixed-strings", "-e", word, self.commit(revision))
+        return self._ended("grep", *given, "--").code == 0
+
     def links(self, revision: str) -> Mapping[str, str]:
         """Every link of a revision and its literal target."""
         return self.derived("links", (revision,), lambda: self._targets(revision))

@@ -156,7 +156,7 @@ def _build_dependencies(binary: str, template: Template, home: Path) -> None:
         names = ", ".join(str(d.get("name")) for d in remote)
         raise NotHereError(
             f"dependencies of the chart are not in its charts/ folder, and nothing is downloaded: {names}",
-            "vendor them: `helm dependency build`, and commit charts/",
+            "vendor them: `helm dependency build`, and commit charts/; or let the server render: leave out --helm-render",
         )
     if not missing:
         return

@@ -6,7 +6,7 @@ pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (enume
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -85,6 +85,17 @@ def faults(obj: Object) -> Iterator[Fault]:
     root = _root(obj)
     if root is not None:
         yield from _of_type(obj, root, "", 0)
+
+
+def has_field(obj: Object, tokens: Sequence[str]) -> bool:
+    """Whether the types of the object's kind have a field there, be it set or not; False where they are not known."""
+    type_ = _root(obj)
+    for token in tokens:
+        if type_ and type_.startswith("["):
+            type_ = type_[1:-1]
+        else:
+            type_ = (_fields(type_ or "") or {}).get(token, ("", False))[0]
+    return bool(type_)
 
 
 def homes(fault: Fault) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from argolint.values import (
     join_pointer,
     owner_references,
     parse_version,
+    schema,
     split_pointer,
 )
 from argolint.values.kubernetes import is_secret
@@ -295,7 +296,11 @@ def _dead_path_findings(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequ
     for path, single in paths(app, entry):
         places = {r.id: removed_pointers(_stored_entry(single, r), r) for r in known}
         if not any(places.values()):
-            yield _path_finding(app, entry, path, known, _path_fault(path, known, in_jq=bool(single.jq_paths)))
+            fault = _path_fault(path, known, in_jq=bool(single.jq_paths))
+            if fault.sure or any(
+                r.live is not None for r in known
+            ):  # what is not live yet lacks what a controller fills in
+                yield _path_finding(app, entry, path, known, fault)
         elif _is_ignored_by_server(fleet, known, places):
             fault = Fault("repeated", "the server ignores it for every application", sure=False)
             yield _path_finding(app, entry, path, known, fault)
@@ -455,7 +460,8 @@ def _pointer_fault(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
             if token in node:
                 node = node[token]
                 continue
-            return _absent_key_fault(node, tokens, position, cause)
+            known = schema.has_field(obj, tokens[: position + 1])
+            return _absent_key_fault(node, tokens, position, cause, may_come=known)
         if isinstance(node, list) and (index := index_of(token)) is not None:
             if index >= len(node):
                 return Fault(
@@ -473,7 +479,10 @@ _FREE_MAPS = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", 
 """Maps with free keys: a missing key is not a misspelt other one (`inject-ca-from` next to `inject-ca-from-secret`)."""
 
 
-def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:
+def _absent_key_fault(
+    node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause, *, may_come: bool
+) -> Fault:
+    """`may_come`: the kind has a field of this name, so it is no misspelt other one."""
     here, token = join_pointer(*tokens[:position]), tokens[position]
     for length in range(2, len(tokens) - position + 1):
         joined = "/".join(tokens[position : position + length])
@@ -489,12 +498,12 @@ def _absent_key_fault(node: Mapping[str, Json], tokens: Sequence[str], position:
         right = join_pointer(*tokens[:position], *bracketed.groups(), *tokens[position + 1 :])
         return Fault(cause, f"{token!r} is one key; a pointer writes the index after a slash", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
-    if not alike and not (position and tokens[position - 1] in _FREE_MAPS):
+    if not (alike or may_come or (position and tokens[position - 1] in _FREE_MAPS)):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)
     if alike:
         right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
         return Fault(cause, f"{here or 'the object'} has no {token!r}, but {alike[0]!r}", "jsonPointers", right)
-    if not position:
+    if not (position or may_come):
         for right in (join_pointer(*tokens[1:]), join_pointer("spec", *tokens)):
             if right and get(node, right) is not MISSING:
                 return Fault(cause, f"the object has no {token!r}, but {right}", "jsonPointers", right)

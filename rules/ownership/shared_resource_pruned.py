@@ -51,7 +51,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if outlives(app, resource.live or {}, fleet) if app_goes else prunes(app, resource, fleet) == "never":
             continue
         names = " and ".join(f'"{other.name}"' for other in others)
-        still = f"{names} still {'renders' if len(others) == 1 else 'render'} it"
+        still = f"{names} {'renders' if len(others) == 1 else 'render'} it"
         back = _recreation_time(others, fleet)
         if is_deleting(resource.live):
             fact = f"is being deleted{' with this Application' if app_goes else ''}, though {still}"

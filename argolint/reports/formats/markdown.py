@@ -80,9 +80,9 @@ def render(report: Report, style: Style) -> str:
     listed = sum(len(group) for group in groups[len(written) : len(written) + len(lines)])
     left_out = sum(len(group) for group in groups[len(groups) - unlisted :]) if unlisted else 0
     cuts = [
-        *([f"{listed} findings are listed in one line each."] if listed else []),
-        *([f"{left_out} findings are left out."] if left_out else []),
-        *([f"The changes of {hidden} applications are left out."] if hidden else []),
+        *([f"Listed in one line each: {_count(listed, 'finding')}."] if listed else []),
+        *([f"Left out: {_count(left_out, 'finding')}."] if left_out else []),
+        *([f"Left out: the changes of {_count(hidden, 'application')}."] if hidden else []),
     ]
     if cuts:
         cuts = [f"\n✂️ This comment is kept short. {' '.join(cuts)} The JSON report holds everything.\n"]

@@ -34,7 +34,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
     report = with_causes(report)
     style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
     head = [*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)]
-    tail = _short(list(_tail(report, style)), style)
+    tail = [*_short(list(_tail(report, style)), style), *_verdict(report, style)]
     groups: list[Group] = []
     if style.statistics:
         shown = worst_first(report)
@@ -236,9 +236,14 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
     if style.verbose:
         for line in gate.unlisted:
             yield from wrapped(f"left out  {line}", style, hang="          ")
-    yield _gate_line(gate)
-    if gate.fails:
-        yield from wrapped(f"fails because {gate.fails}", style, hang="  ")
+
+
+def _verdict(report: Report, style: Style) -> Iterator[str]:
+    """What the gate says in all; it is never cut."""
+    if report.gate:
+        yield _gate_line(report.gate)
+        if report.gate.fails:
+            yield from wrapped(f"fails because {report.gate.fails}", style, hang="  ")
 
 
 def _gate_line(gate: Gate) -> str:
