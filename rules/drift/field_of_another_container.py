@@ -54,6 +54,8 @@ def _exchanges(resource: Resource, desired: Object, live: Object) -> Iterator[tu
             moved = [n for n in staying if (had := before[n].get(field)) and after[n].get(field) != had]
             for loser in moved:
                 had = before[loser][field]
+                if _holds(after[loser].get(field), had):
+                    continue
                 for taker in moved:
                     alike = _program(before[loser]) == _program(before[taker])
                     if taker != loser and after[taker].get(field) == had and not alike:
@@ -62,6 +64,11 @@ def _exchanges(resource: Resource, desired: Object, live: Object) -> Iterator[tu
 
 def _named(obj: Object, place: str) -> Mapping[str, Object]:
     return {str(c.get("name")): c for c in items(pod_spec(obj)[1], place) if isinstance(c, dict)}
+
+
+def _holds(now: object, had: object) -> bool:
+    """Whether a list keeps all that it had, next to what is new."""
+    return isinstance(now, list) and isinstance(had, list) and all(entry in now for entry in had)
 
 
 def _program(container: Object) -> str:
