@@ -170,6 +170,10 @@ def _runs(node: Node) -> bool:
     return node.id.kind == "Pod" and pods.status_reason(node) == "Running"
 
 
+def _is_unwell(node: Node) -> bool:
+    return node.health.status not in ("", "Healthy")
+
+
 _SERVERS = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
 
 
@@ -521,6 +525,10 @@ def _cause_fixes(
             }
             yield from advice(__package__, "hook-stuck/no-status", facts, id_)
             return
+        unready = next((n.id for n in app.descendants(node.uid) if _runs(n) and _is_unwell(n)), None) if node else None
+        if unready is not None:
+            facts = {"hook": str(id_), "namespace": unready.namespace, "pod": unready.name}
+            yield from advice(__package__, "hook-stuck/unready", facts)
         yield live_command(
             id_,
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
