@@ -214,7 +214,7 @@ def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     facts = _meaning.facts_of(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "reason", "what", "sort"}) == {}
     known = {f"unhealthy/{entry.advice}" for entry in catalogue().entries if entry.rule == "unhealthy"}
-    assert set(needed) == {*known, "unhealthy/no-check", "unhealthy/status-unread"}
+    assert set(needed) == {*known, "unhealthy/names-pod", "unhealthy/no-check", "unhealthy/status-unread"}
 
 
 def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
@@ -317,6 +317,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         "pods/refused",
         "pods/no-program",
         "pods/pulling",
+        "pods/image-moved",
         "pods/image-secret",
         "pods/image-secret-kept",
         "pods/scheduler",

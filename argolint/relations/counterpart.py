@@ -10,8 +10,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.model import Object, ResourceId, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint, peer
-from argolint.relations.makers import made_secrets
+from argolint.relations.look_up import Complaint, objects_of_fleet, own_objects, peer
 from argolint.values import annotations_of, comma_list, enumerated, labels_of, mapping, text_at
 from argolint.values.kubernetes import kubectl_name
 from argolint.values.patterns import regex
@@ -54,10 +53,16 @@ def unselecting_service(complaint: Complaint) -> Iterator[Explained]:
 
 _SECRET_ABSENT = regex(r'secrets? "(?P<name>[a-z0-9][a-z0-9.-]{0,252})" not found')
 _CERT_MANAGER = "cert-manager.io"
+_MOVED = {
+    "Certificate": "the Certificate is made again there; an issuer that it names must be a ClusterIssuer",
+    "ExternalSecret": "the store that it names must be a ClusterSecretStore",
+    "Secret": "what else reads it in its present namespace needs it there, too",
+}
+"""What to know before one of these objects, which write the Secret or are it, gets another namespace."""
 
 
 def secret_in_other_namespace(complaint: Complaint) -> Iterator[Explained]:
-    """A ClusterIssuer reads Secrets of cert-manager's own namespace, and the Certificate that makes this one is elsewhere."""
+    """A ClusterIssuer reads Secrets of cert-manager's own namespace, and this one, or what writes it, is elsewhere."""
     app, id_ = complaint.app, complaint.id
     found = (
         complaint.first(_SECRET_ABSENT) if id_ and (id_.group, id_.kind) == (_CERT_MANAGER, "ClusterIssuer") else None
@@ -70,20 +75,19 @@ def secret_in_other_namespace(complaint: Complaint) -> Iterator[Explained]:
         if key.name.endswith("cert-manager")
     }
     home = homes.pop() if len(homes) == 1 else "cert-manager"
-    makers = [
-        r
-        for r in app.of_kind("Certificate", _CERT_MANAGER)
-        if r.desired is not None and found["name"] in made_secrets(r.desired)
-    ]
-    if not makers or any(r.namespace == home for r in makers):
+    known = [*own_objects(app, found["name"]), *objects_of_fleet(complaint, found["name"])]
+    makers = [k for k in known if k.id.kind in _MOVED and (k.how == "makes" or k.id.kind == "Secret")]
+    if not makers or any(k.id.namespace == home for k in makers):
         return
     maker = makers[0]
-    facts = {"secret": found["name"], "maker": str(maker.id), "home": home}
+    owner = "" if maker.app.ref == app.ref else f" of Application {maker.app.ref}"
+    place = f"{maker.id}{owner} writes {found['name']} into" if maker.how == "makes" else f"{maker.id}{owner} is in"
+    facts = {"secret": found["name"], "maker": str(maker.id), "home": home, "moved": _MOVED[maker.id.kind]}
     yield Explained(
         "made-by",
-        app.ref,
+        maker.app.ref,
         maker.id,
-        f"{id_} reads Secrets of namespace {home} alone, and {maker.id} writes {found['name']} into {maker.namespace}.",
+        f"{id_} reads Secrets of namespace {home} alone, and {place} {maker.id.namespace}.",
         evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
         fixes=advice(__package__, "made-by/other-namespace", facts, maker.id),
         likely=True,

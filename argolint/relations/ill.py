@@ -11,10 +11,11 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
-from argolint.model import Follows, Object, ResourceId, Symptom, Want
+from argolint.model import Follows, Object, ResourceId, ResourceKey, Symptom, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, KnownObject, mentioned_objects, peer
+from argolint.relations.waits import needs, place_in, wait_of
 from argolint.values import condition, dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.patterns import regex
@@ -41,6 +42,9 @@ def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
             yield Want("peer", resource.id, app=known.app.ref)
     if complaint.first(_NOT_TRUSTED):
         yield from (Want("peer", id_, app=other.ref) for other, id_ in _configurations(complaint))
+    for key in _needed_well(complaint):
+        if complaint.app.resource(key) is None:
+            yield from (Want("peer", key.id, app=owner) for owner in complaint.fleet.owners(key)[:1])
 
 
 def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
@@ -304,6 +308,40 @@ def ill_object(complaint: Complaint) -> Iterator[Explained]:
             ),
             follows=(Follows(app=known.app.ref),) if owner else (),
             likely=True,
+        )
+        return
+
+
+def _needed_well(complaint: Complaint) -> Iterator[ResourceKey]:
+    """What the object cannot become healthy without, in any application of its cluster."""
+    id_, manifest = complaint.id, complaint.manifest
+    wait = wait_of(id_.group, id_.kind, complaint.fleet) if id_ and manifest else None
+    if manifest is not None and wait is not None and wait.well:
+        for reference in needs(manifest, wait):
+            yield ResourceKey(complaint.app.cluster, *place_in(reference, complaint.namespace))
+
+
+def ill_need(complaint: Complaint) -> Iterator[Explained]:
+    """An object that stays unhealthy as long as what it needs is not ready, whatever it says itself: a Certificate whose issuer is not ready."""
+    app, fleet = complaint.app, complaint.fleet
+    for key in _needed_well(complaint):
+        owner = app if app.resource(key) else next((o for r in fleet.owners(key) if (o := fleet.by_ref.get(r))), None)
+        needed = (app.resource(key) or peer(app, owner, key.id)) if owner else None
+        if owner is None or needed is None:
+            continue
+        ready = condition(needed.live, "Ready") or {}
+        if ready.get("status") != "False":
+            continue
+        of_app = "" if owner.ref == app.ref else f" of Application {owner.ref}"
+        facts = {"workload": str(needed.id), "object": str(complaint.id), "command": Shell(kubectl_name(needed.id))}
+        yield Explained(
+            "owner-ill",
+            owner.ref,
+            needed.id,
+            f"{complaint.id} depends on {needed.id}{of_app}, which is not ready.",
+            evidence=(f"{needed.id}: Ready=False {excerpt(text_at(ready, 'message'), 400)}".rstrip(),),
+            fixes=advice(__package__, "owner-ill/needs", facts, complaint.id),
+            follows=(Follows(Symptom.health(needed.id)),),
         )
         return
 

@@ -25,6 +25,7 @@ from argolint.relations.entries import entry_of_another
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
 from argolint.relations.ill import (
+    ill_need,
     ill_object,
     ill_owner,
     removed_mark,
@@ -83,6 +84,7 @@ _FINDERS: tuple[Finder, ...] = (
     foreign,
     unanswered_service,
     ill_object,
+    ill_need,
     ill_owner,
     entry_of_another,
     refused_by_gateway,

@@ -28,6 +28,7 @@ class Wait:
     idle: Mapping[str, Sequence[Json]]
     suspended: str
     since: tuple[int, int] | None
+    well: bool
     likely: bool
     says: str
 
@@ -43,6 +44,7 @@ def _waits() -> Mapping[tuple[str, str], Wait]:
             entry.get("idle", {}),
             entry.get("suspended", ""),
             tuple(entry["since"]) if "since" in entry else None,
+            entry.get("well", False),
             entry.get("likely", False),
             entry["says"],
         )

@@ -347,6 +347,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         ),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=(
+            *(() if pod_troubles else _named_pod_fixes(resource, reason, ailing)),
             *_reason_fixes(resource, reason, _pod_of(reason, pod_troubles), job, around),
             *(() if pod_troubles else hook_fixes(app, resource)),
             *(approval_fixes(resource.live) if reason.endswith(_ASKS) else ()),
@@ -430,6 +431,21 @@ def _own_messages(resource: Resource) -> tuple[str, ...]:
     """The messages of Argo CD and of the object's own conditions, without Events."""
     conditions = _fault_conditions(resource)
     return (resource.health.message, *map(_condition_text, conditions))
+
+
+def _named_pod_fixes(resource: Resource, reason: str, ailing: tuple[Node, ...]) -> tuple[Fix, ...]:
+    """Where to look if an operator waits for a pod below its object that it names and that is not well: in the log of that pod."""
+    found = meaning(resource, reason)
+    if "." not in resource.group or (found is not None and found.entry.cause not in ("deadline", "waits")):
+        return ()
+    named = {word.rstrip(".-") for word in _NAMES.findall(reason[:8000])}
+    pod = next((n.id for n in ailing if n.id.kind == "Pod" and n.id.name in named), None)
+    if pod is None or reason.startswith(f"{pod}: "):
+        return ()
+    return advice(__package__, "unhealthy/names-pod", {"what": pod.name, "logs": pod.name, "namespace": pod.namespace})
+
+
+_NAMES = regex(r"[a-z0-9][a-z0-9.-]{1,252}")
 
 
 def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:

@@ -11,7 +11,7 @@ from argolint.edits import live_command, manifest_text, manifest_yaml, set_field
 from argolint.redaction import excerpt
 from argolint.relations.operator_version import OperatorVersion
 from argolint.sequence.order import place_of
-from argolint.values import below, dig, enumerated, get, items, sh, text_at
+from argolint.values import below, dig, enumerated, get, items, mapping, maps, sh, text_at
 from argolint.values.kubernetes import data_keys
 from argolint.values.patterns import regex
 
@@ -119,7 +119,7 @@ def exact_edits(
         case "owned-by-external-secret" | "owned-by-other-controller":
             yield from _owner_fixes(resource, found, secret)
         case "throttled":
-            yield from _narrowed_find(app, fleet, resource, found)
+            yield from _lighter_find(app, fleet, resource, found, version)
         case "merge-target-missing":
             yield field_fix(
                 resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner"
@@ -155,16 +155,29 @@ def _owner_fixes(resource: Resource, found: Diagnosis, secret: str) -> Iterator[
     yield _rename_fix(resource)
 
 
-def _narrowed_find(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The path of a find in AWS Parameter Store that has none: its regular expression begins with one."""
-    place = pathless_find(resource)
+def _lighter_find(
+    app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion
+) -> Iterator[Fix]:
+    """What makes a find in AWS Parameter Store cheaper: the path that its regular expression begins with, the release and the right that read a path at once."""
     store = failing_store(app, fleet, resource, found)
+    if not store or dig(store.manifest, "spec", "provider", "aws", "service") != "ParameterStore":
+        return
+    place = pathless_find(resource)
     entry = get(resource.live, place, {}) if place else {}
     below_path = _LITERAL_PATH.match(text_at(entry, "name", "regexp"))
-    if below_path and store and dig(store.manifest, "spec", "provider", "aws", "service") == "ParameterStore":
+    if below_path:
         title = f"Give the find the path {below_path[1]}: without one, it lists every parameter"
         caveat = f"the store's identity needs ssm:GetParametersByPath on {below_path[1]}"
         yield field_fix(resource, title, f"{place}/path", below_path[1], caveat)
+    finds = [mapping(entry, "find") for entry in maps(resource.live, "spec", "dataFrom")]
+    path = next((text_at(each, "path") for each in finds if text_at(each, "path") and each.get("name")), "")
+    right = f"the store's identity needs ssm:GetParametersByPath on {excerpt(path, 200)}"
+    if path and version.at_least("v0.9.0") is False:
+        text = f"Releases before v0.9.0 list by ssm:DescribeParameters, which AWS limits most, and then read each parameter alone; {right}."
+        yield external_secrets_upgrade("v0.9.0 or later, which reads a path at once", text)
+    elif path and "DescribeParameters" in found.text:
+        title = f"Allow ssm:GetParametersByPath on {excerpt(path, 200)}: without it, a find lists all parameters and reads each alone"
+        yield manifest_text(f"the policy of the identity of {store.ref.kind} {store.ref.name}", title, f"{right}.")
 
 
 _LITERAL_PATH = regex(r"\^?((?:/[\w-]{1,200}){1,15})/")

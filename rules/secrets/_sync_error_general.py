@@ -40,6 +40,7 @@ def general_fixes(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
     own = {
         "secret": es.target_name(resource.any),
         "key": failed_key(resource, found) or "its keys",
+        "finds": any(dig(entry, "find") for entry in items(resource.live, "spec", "dataFrom")),
         "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
         "generator": " ".join(failed_generator(resource, found)),

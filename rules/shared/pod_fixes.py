@@ -14,7 +14,7 @@ from argolint.relations.later import NO_KEY
 from argolint.relations.makers import maker_of
 from argolint.sequence.order import delete_policies
 from argolint.values import enumerated, get, mapping, maps, text_at
-from argolint.values.knowledge import dump
+from argolint.values.knowledge import dump, load
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.patterns import regex
 
@@ -55,7 +55,11 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     pull_secrets = (
         unread_pull_secrets(app.events(trouble.node.id, trouble.node.uid) or ()) if topic == "image-auth" else ()
     )
-    if absent:
+    if (topic == "image-absent" or "does not exist" in trouble.text) and (
+        moved := _moved_facts(obj, str(facts["pointer"]))
+    ):
+        topic, facts = "image-moved", {**facts, **moved}
+    elif absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
         topic, more = _absent_facts(app, fleet, id_, obj, absent[1].lower(), absent[2])
         facts |= more
@@ -93,6 +97,23 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     if lost := keyless[1] if keyless else said.get("what", "") if topic == "volume-key" else "":
         facts |= _key_facts(app, id_, obj, lost)
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _moved_facts(obj: Object | None, pointer: str) -> Mapping[str, Json]:
+    """Where the image of this field is today, and the edit that names it; empty if it did not move (moved_images.yaml)."""
+    image = get(obj, pointer, None) if pointer.endswith("/image") else None
+    if not isinstance(image, str) or not _REFERENCE.fullmatch(image):
+        return {}
+    host, path, rest = image.partition("/")
+    whole = image if path and ("." in host or ":" in host) else f"docker.io/{image}" if rest else image
+    for moved in load(__package__, "moved_images.yaml"):
+        if whole.startswith(moved["from"]):
+            new = moved["to"] + whole.removeprefix(moved["from"])
+            return {"image": new, "what": moved["says"], "patch": [{"op": "replace", "path": pointer, "value": new}]}
+    return {}
+
+
+_REFERENCE = regex(r"[\w./:@-]{1,512}")
 
 
 def _absent_facts(

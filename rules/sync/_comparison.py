@@ -41,7 +41,7 @@ from ._managed import managed_namespace_facts
 from ._objects import object_named
 from ._options import compare_options_with
 from ._refusals import refusal_fixes
-from ._sources import pointer_of_source, renderers, source_in, usual_revision
+from ._sources import pointer_of_source, pull_requests_of, renderers, source_in, usual_revision
 from ._values_addresses import pointer_of_address, second_source_facts
 from ._webhooks import webhook_service
 
@@ -329,6 +329,7 @@ def _facts(
         "plugin": bool(source.get("plugin")),
         "plugin_env": _plugin_env(source, message) if fleet.at_least(2, 4) else "",
         "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
+        "asked": pull_requests_of(app, fleet, source) if entry.name == "revision-unadvertised" else "",
     }
 
 

@@ -13,7 +13,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.relations.look_up import own_objects
-from argolint.values import annotations_of, dig, enumerated, get, items, mapping, maps, schema, sh
+from argolint.values import annotations_of, dig, enumerated, get, items, mapping, maps, schema, sh, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of, argocd_name, kubectl_kind, kubectl_name
 from argolint.values.patterns import regex
 
@@ -279,6 +279,7 @@ def _facts(app: App, fleet: Fleet, failed: Failed, project: Object | None = None
             and "CreateNamespace=true" in app.sync_options
         ),
         "object_name": id_.name if id_ else "",
+        "chart": next(filter(None, (text_at(source, "chart") for source in app.sources)), ""),
         "left_over": Shell(kubectl_name(id_)) if id_ and failed.deletes else "",
         "alone": Shell(
             "" if id_ else finalizer_removal(ResourceId("argoproj.io", "Application", app.ref.namespace, app.ref.name))

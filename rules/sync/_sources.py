@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from argolint import App, AppRef, Fleet, Object, ResourceKey
+from argolint.application.application_sets import generators, maker
 from argolint.application.fleet import IN_CLUSTER
-from argolint.values import mapping, text_at
+from argolint.redaction import excerpt
+from argolint.values import bare_address, mapping, text_at
 from argolint.values.patterns import regex
 
 Repository = tuple[str, str]
@@ -80,3 +82,19 @@ def _repository(source: Object) -> Repository:
 def renderers(app: App, fleet: Fleet) -> tuple[AppRef, ...]:
     """The Applications that render this one."""
     return fleet.owners(ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name))
+
+
+def pull_requests_of(app: App, fleet: Fleet, source: Object) -> str:
+    """The repository (OWNER/NAME) whose pull requests make this Application, where its source is another one: a commit of theirs is not there."""
+    raw = maker(app, fleet)
+    asked = {
+        f"{owner}/{'_git/' if provider == 'azuredevops' else ''}{name}"
+        for _, generator, _ in generators(mapping(raw, "spec"))
+        for provider, body in mapping(generator, "pullRequest").items()
+        if isinstance(body, dict)
+        and (owner := text_at(body, "owner") or text_at(body, "project"))
+        and (name := text_at(body, "repo"))
+    }
+    meant = next(iter(asked)) if len(asked) == 1 else ""
+    same = bare_address(text_at(source, "repoURL")).endswith(f"/{meant.lower()}")
+    return "" if same or "{" in meant else excerpt(meant, 200)

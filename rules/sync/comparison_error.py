@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
+from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Related, ResourceId, Rule, Symptom
 from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
@@ -89,12 +89,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     at = f" at {found.resource.id}" if found.resource and found.cause == "diff" else ""
     subject = f"Application {app.ref} cannot sync{at}: {found.fact}"
     behind = _of_parent(app, fleet, found.cause)
+    judged = _judged(app, found.name, message)
     return Finding(
         message=f"{subject}." if found.whole else in_passing(subject, message),
         at=Location(app.ref, None, found.pointer),
         cause=found.cause,
         evidence=(*_evidence(condition), *(f"{f.app} renders it, and its own path is gone" for f in behind)),
         fixes=found.fixes,
+        related=tuple(Related(app.ref, id_, role="cause") for id_ in judged),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -103,8 +105,20 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _has_operation_comparison_error(app) else []),
             *missing_symptoms(app),
         ),
-        follows=(*behind, *_late(found.name), *_follows(app, found.cause, source_in(app, message))),
+        follows=(
+            *behind,
+            *(Follows(Symptom.health(id_)) for id_ in judged),
+            *_late(found.name),
+            *_follows(app, found.cause, source_in(app, message)),
+        ),
     )
+
+
+def _judged(app: App, name: str, message: str) -> list[ResourceId]:
+    """The objects whose health check says the same: releases before the form of `Condition.of_health` wrote the error of the script alone."""
+    if name not in ("health-check", "health-built-in"):
+        return []
+    return [r.id for r in app.resources if r.health.status == "Unknown" and r.health.message == message]
 
 
 def _of_parent(app: App, fleet: Fleet, cause: str) -> tuple[Follows, ...]:

@@ -109,7 +109,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     sidecar = _hooks.sidecar_of(app, node, _hooks.manifest_of(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
         trouble = None  # the hook's own container has ended: the Events are about the sidecar
-    running = node is not None and trouble is None and _is_running(app, node)
+    running = node is not None and trouble is None and _is_running(app, node) and not _made_in_silence(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
     if running and node and (not _is_overdue(app, operation, options.running_minutes) or _may_take_long(app, node)):
@@ -120,6 +120,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         ended = _completed_at(_live_object(app, node))
         if ended is not None and not _is_older(app, ended, options.minutes):
             return  # it has ended only now, and Argo CD will see it
+    running = running and node is not None and _is_task(app, node)
     child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
     if child is not None:
         why = f"which is {child.health.status or 'without health'} itself"
@@ -167,6 +168,21 @@ def _is_running(app: App, node: Node) -> bool:
 
 def _runs(node: Node) -> bool:
     return node.id.kind == "Pod" and pods.status_reason(node) == "Running"
+
+
+def _is_unwell(node: Node) -> bool:
+    return node.health.status not in ("", "Healthy")
+
+
+_SERVERS = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
+
+
+def _is_task(app: App, node: Node) -> bool:
+    """Whether what runs below it may end: the pods of a server run on, and those of a task are not Healthy while they run."""
+    below = (node, *app.descendants(node.uid))
+    return not any(n.id.kind in _SERVERS for n in below) and not any(
+        _runs(n) and n.health.status == "Healthy" for n in below
+    )
 
 
 def _may_take_long(app: App, node: Node) -> bool:
@@ -509,6 +525,10 @@ def _cause_fixes(
             }
             yield from advice(__package__, "hook-stuck/no-status", facts, id_)
             return
+        unready = next((n.id for n in app.descendants(node.uid) if _runs(n) and _is_unwell(n)), None) if node else None
+        if unready is not None:
+            facts = {"hook": str(id_), "namespace": unready.namespace, "pod": unready.name}
+            yield from advice(__package__, "hook-stuck/unready", facts)
         yield live_command(
             id_,
             f"{'Otherwise remove' if _rests_by_own_check(app, fleet, node) else 'Remove'} what stops {id_.kind} {id_.name}",
