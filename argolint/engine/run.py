@@ -100,10 +100,14 @@ def unread_result(app: App, why: Failure) -> AppResult:
 
 
 def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: int) -> Iterator[AppResult]:
-    """The results as they finish; at most twice as many applications as workers are in flight."""
+    """The results as they finish; at most twice as many applications as workers are in flight.
+
+    They are taken in the order of a hash: copies of one application have names next to each other, and the states of a large one, such as CRDs,
+    would be in memory once for each thread.
+    """
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint")
     pending: set[Future[AppResult]] = set()
-    queue = iter(apps)
+    queue = iter(sorted(apps, key=lambda app: _hash(app.ref)))
     try:
         while True:
             for app in queue:
@@ -140,9 +144,14 @@ def _sharing_applications(wanted: Collection[AppRef], fleet: Fleet) -> frozenset
 
 
 def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
-    """Whether the application is in this shard; crc32 of the name is stable between runs and machines, unlike hash()."""
+    """Whether the application is in this shard."""
     index, count = shard
-    return zlib.crc32(str(ref).encode()) % count == index - 1
+    return _hash(ref) % count == index - 1
+
+
+def _hash(ref: AppRef) -> int:
+    """crc32 of the name: the same in each run and on each machine, unlike hash()."""
+    return zlib.crc32(str(ref).encode())
 
 
 def examine_application(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
