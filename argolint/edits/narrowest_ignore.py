@@ -31,8 +31,8 @@ FOR_MANY = regex(
 """Field managers of people, pipelines or many controllers: trusting one hides more than one writer's fields."""
 
 
-def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> Fix:
-    """The Application edit that ignores exactly these differing fields of one managed object.
+def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], *, named: bool = True) -> Fix:
+    """The Application edit that ignores exactly these differing fields of one managed object; if not `named`, of all objects of its kind.
 
     `pointers`: pointers of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
@@ -40,10 +40,10 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
     places = _places(resource, joined)
     fields = _trusted(app, resource, joined) or places
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
-    entry = {key: value for key, value in target.items() if value}
+    entry = {key: value for key, value in target.items() if value and (named or key in ("group", "kind"))}
     operations = [*ignore_entries(app, {**entry, **fields}), *_respect_operations(app, resource, pointers)]
     return Fix(
-        title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id}",
+        title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id if named else f'each {resource.kind}'}",
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),

@@ -13,6 +13,7 @@ from argolint import (
     Fix,
     Json,
     Location,
+    Related,
     Resource,
     ResourceKey,
     Symptom,
@@ -58,6 +59,10 @@ class Drift(NamedTuple):
         """The Application edit that ignores exactly these fields."""
         return narrowest_ignore(self.app, self.resource, self.pointers)
 
+    def ignore_in_all(self) -> Fix:
+        """The edit that ignores these fields in every object of the kind."""
+        return narrowest_ignore(self.app, self.resource, self.pointers, named=False)
+
     def write_live(self, title: str, caveat: str = "") -> Fix | None:
         """See `write_live_fix`."""
         return write_live_fix(self.app, self.resource, self.changes, title, caveat)
@@ -80,11 +85,13 @@ class Drift(NamedTuple):
         pointer: str = "",
         fixes: Iterable[Fix | None] = (),
         evidence: Iterable[str] = (),
+        others: Sequence[Drift] = (),
+        related: Iterable[Related] = (),
         **more: Any,
     ) -> Finding:
         """One finding that explains all of them, at `pointer` or their common place.
 
-        `fixes` may hold None for edits that cannot be written.
+        `fixes` may hold None for edits that cannot be written; `others` are the same differences of more objects.
         """
         app, resource, changes = self
         left = len(changes) - _LINES
@@ -103,7 +110,11 @@ class Drift(NamedTuple):
                 *((f"shown only while the list differs: {enumerated(with_them)}",) if with_them else ()),
                 *evidence,
             ),
-            explains=tuple(Symptom.change(resource.id, place) for place in (*self.pointers, *with_them)),
+            related=(*related, *(Related(app.ref, other.resource.id) for other in others)),
+            explains=(
+                *(Symptom.change(resource.id, place) for place in (*self.pointers, *with_them)),
+                *(Symptom.change(other.resource.id, place) for other in others for place in other.pointers),
+            ),
             fixes=tuple(fix for fix in fixes if fix is not None),
             **more,
         )
@@ -114,6 +125,27 @@ def drifts(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[Dri
     for resource, changes in app.derive(_held):
         if found := tuple(c for c in changes if wanted(resource, c)):
             yield Drift(app, resource, found)
+
+
+def by_definition(found: Iterable[Drift]) -> Iterator[tuple[Drift, ...]]:
+    """Those of CustomResourceDefinitions that a published chart brings and that differ alike, together: no value of the chart reaches them, and
+    one entry ignores the field in all. Every other one alone."""
+    groups: dict[object, list[Drift]] = {}
+    for drift in found:
+        sides = tuple((c.pointer, repr(c.desired), repr(c.live)) for c in drift.changes)
+        groups.setdefault(sides if is_of_published_chart(drift) else drift.resource.key, []).append(drift)
+    yield from (tuple(sorted(group, key=lambda drift: drift.resource.key)) for group in groups.values())
+
+
+def is_of_published_chart(drift: Drift) -> bool:
+    """Whether it is a CustomResourceDefinition that a chart of a repository brings."""
+    return drift.resource.kind == "CustomResourceDefinition" and any(s.get("chart") for s in drift.app.sources)
+
+
+def objects_text(found: Sequence[Drift]) -> str:
+    """The first object and the number of others, with the verb: `CustomResourceDefinition a and 2 more objects stay`."""
+    names = [str(drift.resource.id) for drift in found]
+    return f"{enumerated(names, 'object', limit=2 if len(names) == 2 else 1)} {'stay' if names[1:] else 'stays'}"
 
 
 def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:

@@ -14,11 +14,11 @@ Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md 
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.values import below
 
 from ._defaults import is_default
-from ._fields import Drift, drifts
+from ._fields import Drift, by_definition, drifts, is_of_published_chart, objects_text
 from ._grammar import is_hollow_difference
 
 _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/additionalPrinterColumns")
@@ -26,16 +26,22 @@ _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/ad
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each CRD."""
-    for drift in drifts(app, _is_noise):
-        in_git = tuple(change for change in drift.changes if change.desired is not MISSING)
-        yield drift.finding(
-            f"{drift.resource.id} stays OutOfSync over {drift.places()}, which the API server drops or sets by itself.",
-            fixes=(
-                Drift(app, drift.resource, in_git).drop("Leave these fields out of the CRD") if in_git else None,
-                drift.write_live("Write what the API server sets") if not in_git else None,
-                drift.ignore(),
-            ),
+    for first, *others in by_definition(drifts(app, _is_noise)):
+        ignored = first.ignore_in_all() if others else first.ignore()
+        yield first.finding(
+            f"{objects_text([first, *others])} OutOfSync over {first.places()}, which the API server drops or sets by itself.",
+            fixes=(ignored,) if is_of_published_chart(first) else (*_edits(first), ignored),
+            others=others,
         )
+
+
+def _edits(drift: Drift) -> Iterator[Fix | None]:
+    in_git = tuple(change for change in drift.changes if change.desired is not MISSING)
+    yield (
+        Drift(drift.app, drift.resource, in_git).drop("Leave these fields out of the CRD")
+        if in_git
+        else drift.write_live("Write what the API server sets")
+    )
 
 
 def _is_noise(resource: Resource, change: Change) -> bool:

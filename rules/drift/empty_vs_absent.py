@@ -26,7 +26,7 @@ from argolint.values import below, enumerated, get, index_of, split_pointer
 from argolint.values.kubernetes import is_custom
 
 from ._edits import source_place
-from ._fields import Drift, drifts
+from ._fields import Drift, by_definition, drifts, is_of_published_chart, objects_text
 from ._grammar import is_hollow_difference
 from ._ignored import removed_pointers, selects
 from ._writers import is_sort
@@ -48,18 +48,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         empty = _is_meaningless_empty(change) and not _is_filled_in_empty(app, resource, change)
         return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
-    for drift in drifts(app, lasting):
-        yield drift.finding(
-            f"{drift.resource.id} stays OutOfSync over {drift.places()}: {_sides_text(drift)}.",
-            fixes=(drift.ignore(),) if _is_of_foreign_chart(drift) else (_empty_field_fix(drift), drift.ignore()),
+    for first, *others in by_definition(drifts(app, lasting)):
+        ignored = first.ignore_in_all() if others else first.ignore()
+        yield first.finding(
+            f"{objects_text([first, *others])} OutOfSync over {first.places()}: {_sides_text(first)}.",
+            fixes=(ignored,) if is_of_published_chart(first) else (_empty_field_fix(first), ignored),
+            others=others,
         )
-
-
-def _is_of_foreign_chart(drift: Drift) -> bool:
-    """Whether a chart of a repository brings the definition, whose fields no value of it reaches."""
-    return drift.resource.kind == "CustomResourceDefinition" and any(
-        source.get("chart") for source in drift.app.sources
-    )
 
 
 def _sides_text(drift: Drift) -> str:

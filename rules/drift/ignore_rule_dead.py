@@ -60,11 +60,22 @@ class Fault:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class _Miss:
+    """An entry that selects nothing, the objects that it would select without one fault, and the fault; whether other applications have it, too."""
+
+    entry: IgnoreRule
+    meant: tuple[Resource, ...]
+    fault: Fault
+    copied: bool
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each entry that selects nothing, else one for each path of it that matches nothing."""
+    """One finding for each entry that selects nothing, or for all with one wrong group, else one for each path of it that matches nothing."""
     if not app.desired_known or not any(not r.hook for r in app.resources):
         return
     yield from misnamed_settings_findings(app, fleet)
+    misses: dict[object, list[_Miss]] = {}
     for entry in own_entries(app):
         objects = selected_resources(app, entry)
         if objects and not (entry.json_pointers or entry.jq_paths or entry.managers):
@@ -75,7 +86,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         sibling, copied = _usefulness_elsewhere(app, fleet, entry)
         if not sibling:
-            yield _no_object_finding(app, entry, fleet.version, copied=copied)
+            meant, fault = _meant_objects(app, entry)
+            alike = (entry.group, fault.value, copied) if fault.cause == "group" and not fault.other_faults else entry
+            misses.setdefault(alike, []).append(_Miss(entry, meant, fault, copied))
+    for found in misses.values():
+        yield _no_object_finding(app, found, fleet.version)
 
 
 def _empty_entry_finding(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
@@ -83,13 +98,13 @@ def _empty_entry_finding(app: App, entry: IgnoreRule, objects: Sequence[Resource
     differs = tuple(dict.fromkeys(change.pointer for r in objects for change in r.changes))[:10]
     operations = set_field(app.raw, f"{entry.origin}/jsonPointers", list(differs))
     named = replace(entry, json_pointers=differs)
-    repair = (_entry_fix(app, "Name the fields that differ now", operations, named, objects),) if differs else ()
+    repair = (_entry_fix(app, "Name the fields that differ now", operations, [(named, objects)]),) if differs else ()
     return Finding(
         message=f"The ignore rule {_entry_text(entry)} of {app.name} hides nothing: it names no fields.",
         at=Location(app.ref, objects[0].id, differs[0] if differs else entry.origin),
         cause="pointer",
         evidence=(f"{entry.origin} of the Application",),
-        fixes=(*repair, _delete_fix(app, entry)),
+        fixes=(*repair, _delete_fix(app, [entry])),
     )
 
 
@@ -114,24 +129,39 @@ def _applications_needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, fr
     return {app.ref: _owner_sets(app) for app in having if selected_resources(app, entry)}
 
 
-def _no_object_finding(app: App, entry: IgnoreRule, version: str, *, copied: bool) -> Finding:
-    meant, fault = _meant_objects(app, entry)
+def _no_object_finding(app: App, misses: Sequence[_Miss], version: str) -> Finding:
+    """One finding for entries with one fault."""
+    entry, meant, fault = misses[0].entry, misses[0].meant, misses[0].fault
     target = meant[0] if meant else None
-    any_name = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
+    any_name = _named_as(entry, target) if target else entry
     places = removed_pointers(any_name, target) if target and target.live_known else ()
+    several = f"{len(misses)} ignore rules of {app.name} hide" if misses[1:] else ""
+    one = f"The ignore rule {_entry_text(entry)} of {app.name} hides"
+    kinds = sorted({miss.meant[0].kind for miss in misses if miss.meant})
+    is_of_kinds = len({miss.fault.why for miss in misses}) > 1
+    why = f"{enumerated(kinds, 'kind', limit=2)} belong to group {fault.value!r}" if is_of_kinds else fault.why
     return Finding(
-        message=f"The ignore rule {_entry_text(entry)} of {app.name} hides nothing: {fault.why}.",
+        message=f"{several or one} nothing: {why}.",
         at=Location(app.ref, target.id if target else None, (*places, *any_name.json_pointers, entry.origin)[0]),
         cause=fault.cause,
-        severity="info" if copied and not meant else None,
-        evidence=(
-            f"{entry.origin} of the Application",
-            *((fault.detail,) if fault.detail else ()),
-            *(f"meant, most likely: {r.id}" for r in meant[:5]),
-            *(_path_fault_texts(any_name, target) if target and target.live_known and not places else ()),
-        ),
-        fixes=(*_repair_fixes(app, entry, fault, meant, version), _delete_fix(app, entry)),
+        severity="info" if misses[0].copied and not meant else None,
+        evidence=tuple(line for miss in misses for line in _miss_lines(miss, of_several=bool(misses[1:]))),
+        fixes=(*_repair_fixes(app, misses, version), _delete_fix(app, [miss.entry for miss in misses])),
     )
+
+
+def _named_as(entry: IgnoreRule, target: Resource) -> IgnoreRule:
+    return replace(entry, group=target.group, kind=target.kind, name="", namespace="")
+
+
+def _miss_lines(miss: _Miss, *, of_several: bool) -> Iterator[str]:
+    entry, target = miss.entry, next(iter(miss.meant), None)
+    yield f"{entry.origin} of the Application{f': {_entry_text(entry)}' if of_several else ''}"
+    if miss.fault.detail:
+        yield miss.fault.detail
+    yield from (f"meant, most likely: {r.id}" for r in miss.meant[:5])
+    if target and target.live_known and not removed_pointers(_named_as(entry, target), target):
+        yield from _path_fault_texts(_named_as(entry, target), target)
 
 
 def _path_fault_texts(widened: IgnoreRule, target: Resource) -> Iterator[str]:
@@ -182,30 +212,46 @@ def _meant_objects(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], F
     return (), Fault("kind", f"there is no {entry.kind or 'object'} of group {entry.group!r}")
 
 
-def _repair_fixes(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource], version: str) -> Iterator[Fix]:
+def _repair_fixes(app: App, misses: Sequence[_Miss], version: str) -> Iterator[Fix]:
     """The repair of what selects objects, and of the paths that then still name nothing; none if such a path remains."""
-    repaired = _with_live_paths(entry, meant) if fault.field else None
-    if repaired is None:
-        return
-    operations = [
-        operation
-        for field, value in ((fault.field, fault.value), *fault.other_faults)
-        for operation in (
-            set_field(app.raw, f"{entry.origin}/{field}", value)
-            if value
-            else [{"op": "remove", "path": f"{entry.origin}/{field}"}]
-        )
-    ]
-    operations += _path_operations(app, entry, repaired)
+    repairs: list[tuple[IgnoreRule, Sequence[Resource]]] = []
+    operations: list[Json] = []
+    for miss in misses:
+        repaired = _with_live_paths(miss.entry, miss.meant) if miss.fault.field else None
+        if repaired is None:
+            return
+        repairs.append((repaired, miss.meant))
+        operations += [
+            operation
+            for field, value in ((miss.fault.field, miss.fault.value), *miss.fault.other_faults)
+            for operation in (
+                set_field(app.raw, f"{miss.entry.origin}/{field}", value)
+                if value
+                else [{"op": "remove", "path": f"{miss.entry.origin}/{field}"}]
+            )
+        ]
+        operations += _path_operations(app, miss.entry, repaired)
+    fault = misses[0].fault
     fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.other_faults))
-    paths_too = " and its paths" if repaired != entry else ""
-    yield _entry_fix(app, f"Repair {fields} of the entry{paths_too}", operations, repaired, meant)
-    any_object = replace(repaired, group="*", kind="*", name="", namespace="")
-    takes = any(removed_pointers(any_object, r) for r in meant)
+    which = f"the {len(misses)} entries" if misses[1:] else "the entry"
+    same_paths = [repaired for repaired, _ in repairs] == [miss.entry for miss in misses]
+    paths_too = "" if same_paths else " and their paths" if misses[1:] else " and its paths"
+    title = f"Repair {fields} of {which}{paths_too}"
+    yield _entry_fix(app, title, operations, repairs)
+    takes = any(removed_pointers(_of_any_object(entry), r) for entry, meant in repairs for r in meant)
     if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
         edit = Edit("json-patch", operations)
-        title = f"Repair {fields} of the entry{paths_too}, and nothing else"
-        yield Fix(title, "application", application_place(app), edit, "each sync still writes what Git says there")
+        yield Fix(
+            f"{title}, and nothing else",
+            "application",
+            application_place(app),
+            edit,
+            "each sync still writes what Git says there",
+        )
+
+
+def _of_any_object(entry: IgnoreRule) -> IgnoreRule:
+    return replace(entry, group="*", kind="*", name="", namespace="")
 
 
 def _with_live_paths(entry: IgnoreRule, objects: Sequence[Resource]) -> IgnoreRule | None:
@@ -269,13 +315,15 @@ _MERGES_LISTS = (2, 11)
 """The first release in which syncs keep single ignored fields of a list; older ones keep the whole live list."""
 
 
-def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
-    """The fix of an entry, with the option to respect it if it will hide a difference that a sync would silently overwrite."""
-    any_object = replace(entry, group="*", kind="*", name="", namespace="")
-    places = [(r, frozenset(removed_pointers(any_object, r))) for r in objects]
+def _entry_fix(
+    app: App, title: str, operations: list[Json], repaired: Sequence[tuple[IgnoreRule, Sequence[Resource]]]
+) -> Fix:
+    """The fix of entries, with the option to respect them if they will hide a difference that a sync would silently overwrite."""
+    places = [(r, frozenset(removed_pointers(_of_any_object(e), r))) for e, objects in repaired for r in objects]
     differs = any(not found.isdisjoint(at_and_above(change.pointer)) for r, found in places for change in r.changes)
     stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
-    respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
+    trusted = any(entry.managers for entry, _ in repaired)
+    respect = sync_option(app, RESPECT) if differs or stated or trusted else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
     fix = application_patch(app, title, [*operations, *respect], caveat)
     return replace(fix, older=((Edit("json-patch", operations), _WRITES_ON),)) if respect else fix
@@ -284,9 +332,15 @@ def _entry_fix(app: App, title: str, operations: list[Json], entry: IgnoreRule, 
 _WRITES_ON = "each sync still writes Git's values, which an Argo CD of 2.3 or later can leave alone"
 
 
-def _delete_fix(app: App, entry: IgnoreRule) -> Fix:
-    edit = Edit("json-patch", removals(app.raw, [entry.origin]))
-    return Fix("Delete the entry", "application", application_place(app), edit, safe=True)
+def _delete_fix(app: App, entries: Sequence[IgnoreRule]) -> Fix:
+    edit = Edit("json-patch", removals(app.raw, [entry.origin for entry in entries]))
+    return Fix(
+        "Delete the entries" if entries[1:] else "Delete the entry",
+        "application",
+        application_place(app),
+        edit,
+        safe=True,
+    )
 
 
 def _dead_path_findings(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
@@ -387,7 +441,7 @@ def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: S
     place = expression_pointer(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
-    return (_entry_fix(app, "Repair the pointer", [operation], meant, objects),)
+    return (_entry_fix(app, "Repair the pointer", [operation], [(meant, objects)]),)
 
 
 def _as_jq_fix(app: App, entry: IgnoreRule, path: str, as_jq: str, objects: Sequence[Resource]) -> Fix:
@@ -395,7 +449,7 @@ def _as_jq_fix(app: App, entry: IgnoreRule, path: str, as_jq: str, objects: Sequ
     repaired = replace(entry, json_pointers=rest, jq_paths=(*entry.jq_paths, as_jq))
     meant = replace(entry, json_pointers=(), jq_paths=(as_jq,), managers=())
     operations = _path_operations(app, entry, repaired)
-    return _entry_fix(app, "Write the pointer as a jq path, which walks through lists", operations, meant, objects)
+    return _entry_fix(app, "Write the pointer as a jq path, which walks through lists", operations, [(meant, objects)])
 
 
 def _take_out_fix(app: App, entry: IgnoreRule, path: str) -> Fix:

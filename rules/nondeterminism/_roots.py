@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
-from argolint.values import enumerated, join_pointer, split_pointer
+from argolint.values import dig, enumerated, get, join_pointer, labels_of, mapping, split_pointer, text_at
 from argolint.values.kubernetes import reads
 from argolint.values.patterns import regex
 
 from ..shared import charts
+from ..shared.labels import plain_selector
 from . import _pins as pins
 from ._evidence import signs
 from ._shapes import GENERIC
-from ._sign import Sign, referenced_names, stronger
+from ._sign import WORKLOADS, Sign, referenced_names, stronger
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,30 @@ def _link_strength(app: App, sign: Sign, group: Sequence[Sign]) -> int:
         return 0
     is_same_chart = charts.chart_label(object_.any) == charts.chart_label(source.any)
     if sign.kind == "ca-bundle":
-        return 10 * (is_same_chart and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
+        is_certificate = head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group)
+        return (10 * is_same_chart + 20 * _is_read_behind(app, sign, names)) * is_certificate
     key_word = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
     texts = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
     score = 50 * (key_word not in GENERIC and len(key_word) >= 4 and any(key_word in text for text in texts))
     score += 20 * bool(names & referenced_names(object_.any))
     kind_said = "secret" in sign.key.lower() if head.kind == "secret" else "config" in sign.key.lower()
     return score + 5 * (is_same_chart and kind_said) + (is_same_chart and score > 0)
+
+
+def _is_read_behind(app: App, sign: Sign, secrets: Container[str]) -> bool:
+    """Whether pods behind the Service that this CA bundle is for read one of these Secrets: a CustomResourceDefinition has no chart's label."""
+    object_ = app.resource(sign.resource.key)
+    called = get(object_.any, f"{sign.pointer.rpartition('/')[0]}/service", None) if object_ else None
+    at = (text_at(called, "namespace"), text_at(called, "name"))
+    service = next((s for s in app.of_kind("Service", "") if (s.namespace, s.name) == at), None)
+    selector = plain_selector(mapping(service.any, "spec", "selector")) if service else None
+    return selector is not None and any(
+        workload.namespace == at[0]
+        and selector.matches(labels_of(dig(workload.any, "spec", "template")))
+        and any(name in secrets for name in referenced_names(workload.any))
+        for workload in app.resources
+        if workload.kind in WORKLOADS
+    )
 
 
 def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]:
@@ -165,7 +183,6 @@ def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]
             )
 
 
-_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJob")
 _CHANGES = {
     ("proven", False): "changes",
     ("likely", False): "most likely changes",
@@ -186,7 +203,8 @@ def _message(app: App, root: Root) -> str:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
             what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _objects_text(root.own)
-            signed = ", and so does the CA that its webhooks trust" if _signs_webhooks(root) else ""
+            trusting = _trusting(root)
+            signed = f", and so does the CA that {trusting}" if trusting else ""
             effect = "; the pods restart each time" if rolled else signed or _effect_on_pods(app, root)
             return f"{what} {changes}{effect}."
         case "checksum" | "stamp":
@@ -203,8 +221,12 @@ def _message(app: App, root: Root) -> str:
     return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 
-def _signs_webhooks(root: Root) -> bool:
-    return any(s.kind == "ca-bundle" and s.pointer.startswith("/webhooks/") for s in root.symptoms)
+def _trusting(root: Root) -> str:
+    """Who trusts the CA that changes with the Secret; empty if no CA does."""
+    pointers = [s.pointer for s in root.symptoms if s.kind == "ca-bundle"]
+    if any("/clientConfig/" in pointer for pointer in pointers):
+        return "its webhooks trust"
+    return "its APIService trusts" if pointers else ""
 
 
 def _effect_on_pods(app: App, root: Root) -> str:
@@ -212,7 +234,7 @@ def _effect_on_pods(app: App, root: Root) -> str:
     secrets = {(s.resource.namespace, s.resource.name) for s in root.own}
     named = {name for _, name in secrets}
     for workload in app.resources:
-        if workload.kind in _WORKLOADS and any(workload.mentions(f'"{name}"') for name in named):
+        if workload.kind in WORKLOADS and any(workload.mentions(f'"{name}"') for name in named):
             read = (r for r in reads(workload.any) if r.kind == "Secret" and r.by == "environment")
             if any((workload.namespace, r.name) in secrets for r in read):
                 return "; running pods keep the old value"

@@ -119,6 +119,15 @@ TIME = regex(
     r"|20\d\d[01]\d[0-3]\d(?:[Tt_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?[Zz]?)?|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?"
 )
 
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_DAY = rf"(?:20\d\d[-/.][01]\d[-/.][0-3]\d|[0-3]?\d[-/.][01]?\d[-/.]20\d\d|[0-3]?\d[ -]{_MONTH}[ -](?:20)?\d\d|{_MONTH} {{1,2}}[0-3]?\d(?:,? 20\d\d)?)"
+_ZONE = r"(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d)"
+_CLOCK = r"[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?: ?[AaPp][Mm])?"
+_WRITTEN_TIME = regex(
+    rf"(?<![\w.])(?:[A-Z][a-z]+,? )?{_DAY}(?:(?:[T_]|,? )(?:{_ZONE} )?{_CLOCK}(?: ?{_ZONE}){{0,2}}(?: 20\d\d)?)?\b|\b{_CLOCK} ?{_ZONE}?,? {_DAY}\b|\b[0-2]\d:[0-5]\d:[0-5]\d\b"
+)
+"""A day, a time of day or both, in the layouts that people give to Go's `date`: `2026-04-16 UTC 20:55:12`, `Thu, 16 Apr 2026 20:55:12 UTC`."""
+
 _MOMENT = regex(
     r"\b(20\d\d-?[01]\d-?[0-3]\d)[Tt _-]?([0-2]\d):?([0-5]\d)(?::?([0-5]\d))?(?:\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?\b|\b(1[5-9]\d{8})(?:\d{3}|\d{6}|\d{9})?\b"
 )
@@ -144,7 +153,7 @@ def are_both_random(one: str, other: str, *, hashes: bool = True) -> bool:
         return False
     one, other = stand_in(one), stand_in(other)
     if hashes:
-        one, other = (_PEM.sub("PEM", _GO_TIME.sub("TIME", text)) for text in (one, other))
+        one, other = (_PEM.sub("PEM", _WRITTEN_TIME.sub("TIME", _GO_TIME.sub("TIME", text))) for text in (one, other))
         if one == other:
             return True
     first, second = _BREAK.split(one), _BREAK.split(other)

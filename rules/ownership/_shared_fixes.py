@@ -13,9 +13,9 @@ from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
 from argolint.edits import handover, live_command, manifest_text, manifest_yaml
 from argolint.model import FixTarget, Part
-from argolint.values import annotations_of, enumerated, items, joined, parse_version
+from argolint.values import annotations_of, enumerated, items, joined, mapping, parse_version, sh
 from argolint.values.knowledge import dump
-from argolint.values.kubernetes import SYNC_OPTIONS
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 from argolint.values.patterns import regex
 
 from ._merging import RBAC_LISTS, added_parts
@@ -54,8 +54,9 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if shared.strayed is not None:
         yield _former_source_fix(shared, shared.strayed)
         return
-    keeper = _keeper(shared)
-    if shared.namespace:
+    bound = _bound_to_namespace(shared)
+    keeper = bound or _keeper(shared)
+    if shared.namespace and not bound:
         yield _create_namespace_fix(shared, keeper or shared.parties[0])
     if shared.fixed_namespace:
         yield _no_namespace_fix(shared)
@@ -80,6 +81,12 @@ def fixes(shared: Shared) -> Iterator[Fix]:
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
         caveat="while the object is shared, syncs of those that do not own it fail",
     )
+
+
+def _bound_to_namespace(shared: Shared) -> Party | None:
+    """The one Application whose published chart renders the namespace, without a value that is known to switch it off: the others must let it go."""
+    bound = [p for p in shared.firm if p.chart and not _first_switch(p)]
+    return bound[0] if shared.namespace and len(bound) == 1 and len(shared.firm) > 1 else None
 
 
 def _spec_places(shared: Shared, parties: Sequence[Party]) -> str:
@@ -283,7 +290,7 @@ def _one_owner_fix(shared: Shared, keeper: Party | None) -> Fix:
             trials=_trials(shared, keeper, leavers),
         )
     added = added_parts(shared, keeper, leavers)
-    plan = _handover_steps(shared, keeper, leavers, bool(added))
+    plan = _handover_steps(shared, keeper, leavers, bool(added)) + _marks_step(shared, keeper, leavers)
     below = (f"# the values of step 2:\n{text}" if text and not added else "") + (
         f"# what step 2 adds in {shared.name(keeper)}:\n{dump([dict(added)])}" if added else ""
     )
@@ -314,7 +321,7 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
 
 def _loss_warnings(shared: Shared, switch: Mapping[str, Json] | None, whole: bool = False) -> Iterator[str]:
     """What is lost or changed; `whole` if the keeper gets the parts of all."""
-    if shared.fields and not whole:
+    if shared.fields and not whole and not shared.namespace:
         fields = enumerated(list(shared.fields), "field", limit=1)
         yield f"the others then run with its {fields}"
     if switch and switch["part"]:
@@ -354,6 +361,32 @@ def _handover_steps(shared: Shared, keeper: Party | None, leavers: Sequence[Part
         if keeper
         else _commented(script) + "# the manifest for the shared Application:\n" + _owner_manifest(shared)
     )
+
+
+def _marks_step(shared: Shared, keeper: Party, leavers: Sequence[Party]) -> str:
+    """The commands that set again the labels and annotations of a namespace that only the leavers' manifests have: the keeper's sync removes them."""
+    if not shared.namespace:
+        return ""
+    own = _marks([keeper])
+    lines = [
+        f"kubectl {verb} {kubectl_name(shared.id)} --overwrite {' '.join(sh(f'{k}={v}') for k, v in sorted(lost.items()))}\n"
+        for field, verb in (("labels", "label"), ("annotations", "annotate"))
+        if (lost := {k: v for k, v in _marks(leavers).get(field, {}).items() if k not in own.get(field, {})})
+    ]
+    return (
+        "".join(("# 6. Set again what only the others' manifests have; no sync takes it away then:\n", *lines))
+        if lines
+        else ""
+    )
+
+
+def _marks(parties: Sequence[Party]) -> dict[str, dict[str, Json]]:
+    """The labels and annotations in the manifests; of one key the first Application's."""
+    metadata = [mapping(p.content, "metadata") for p in reversed(parties)]
+    found = {
+        field: {k: v for m in metadata for k, v in mapping(m, field).items()} for field in ("labels", "annotations")
+    }
+    return {field: marks for field, marks in found.items() if marks}
 
 
 def _commented(script: str) -> str:
@@ -556,8 +589,7 @@ def _fullname_hint(shared: Shared) -> str:
 
 def _create_namespace_fix(shared: Shared, keeper: Party) -> Fix:
     """The fix that replaces the manifest by CreateNamespace; its first step keeps Argo CD from pruning the namespace."""
-    metadata: Mapping[str, Json] = next((p.content["metadata"] for p in shared.parties if p.content), {})
-    managed = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
+    managed = _marks([keeper, *(p for p in shared.parties if p is not keeper)])
     policy: dict[str, Any] = {"syncOptions": ["CreateNamespace=true"]}
     if managed:
         policy["managedNamespaceMetadata"] = managed

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from argolint import App, Fleet, Object, Resource, ResourceKey
+from argolint import App, Fleet, Object, Resource, ResourceKey, Writer
 from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
-from argolint.values import annotations_of, dig, json_in, maps, text_at
+from argolint.values import annotations_of, dig, json_in, maps, parse_time, text_at
 from argolint.values.patterns import regex
 
 _REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
@@ -138,6 +138,12 @@ def foreign_release(app: App, live: Object | None) -> str:
     return f'"{name}" of namespace {namespace}' if name and namespace not in (None, app.destination_namespace) else ""
 
 
+def own_managers(live: Object) -> tuple[Writer, ...]:
+    """Every field manager of this object: a restore or a copy also brings those of another one, which are older than the object."""
+    created = parse_time(text_at(live, "metadata", "creationTimestamp"))
+    return tuple(w for w in managers(live) if not (created and w.time and w.time < created))
+
+
 def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
     """Whether a live object that is not desired has tracking data copied from another object.
 
@@ -150,7 +156,7 @@ def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
         return False
     if not tracking.own:
         return True
-    written = managers(live)
+    written = own_managers(live)
     by_hand = _BY_HAND if fleet.at_least(2, 5) else ()
     deployed = (w.manager.startswith(_DEPLOYERS) and w.manager not in by_hand for w in written)
     if any(by_argocd(w) or w.manager == "argocd" for w in written):
@@ -164,8 +170,11 @@ def has_copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
         origin = json_in(applied)
         if not isinstance(origin, dict):
             return False
-        return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(written) or (resource.group, resource.kind) in MACHINE_MADE or is_made_volume(app, resource)
+        written_in = dig(origin, "metadata", "namespace") if resource.namespace else ""
+        namespace = written_in or resource.namespace  # a restore may choose another one
+        applied_to = (origin.get("kind"), namespace, dig(origin, "metadata", "name"))
+        return applied_to != (resource.kind, resource.namespace, resource.name)
+    return bool(managers(live)) or (resource.group, resource.kind) in MACHINE_MADE or is_made_volume(app, resource)
 
 
 def is_made_volume(app: App, resource: Resource) -> bool:

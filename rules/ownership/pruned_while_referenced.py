@@ -1,6 +1,6 @@
 """Pruning deletes an object that workloads still reference
 
-What it finds: an object that left the manifests and that automated pruning deletes, while a manifest of this or of another Application still
+What it finds: an object that left the manifests and that pruning deletes, while a manifest of this or of another Application still
 refers to it. Such as a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of an Ingress or
 Gateway, a role of a binding, a storage class, a secret store, the issuer of a certificate, the Gateway of a route, the Service behind an
 Ingress, route or webhook, a Secret in a custom resource. For a CustomResourceDefinition or a Namespace: while objects of that kind, or in that
@@ -75,6 +75,8 @@ _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Kinds of other applications that may refer to or make an object of this kind, in addition to references.yaml; their objects are read."""
 _FROM_ANYWHERE = ("Gateway", "Middleware", "ServiceAccount")
 """Kinds that objects of other namespaces may refer to, with the namespace."""
+_HOLDING = ("CustomResourceDefinition", "Namespace")
+"""Kinds whose deletion takes other objects with it: their prune by hand is a warning, too."""
 _PEERS = 40
 """Most objects of other applications that are read for one application."""
 
@@ -116,7 +118,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
     """The finding for an object to prune, where `found` refer to `lost`: the object itself, or one that it owns."""
     id_, maker = resource.id, _maker(app, lost)
     automatic = prunes(app, resource, fleet) == "automatic"
-    severity: Severity | None = None if automatic and not maker else "info"
+    holds = lost.kind in _HOLDING and not app.leaving
+    severity: Severity | None = None if automatic and not maker else "warning" if holds else "info"
     pruned_by = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
     left = "left Git"
     if app.leaving:
@@ -137,7 +140,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found
         evidence=tuple(_evidence(app, found)),
         related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _first_references(found)),
         fixes=tuple(_late_fixes(resource, found[0]) if goes else _fixes(app, fleet, resource, found)),
-        explains=(Symptom.extra(id_),) if automatic else (),
+        explains=(Symptom.extra(id_),) if automatic or holds else (),
     )
 
 
@@ -222,7 +225,7 @@ def _users_text(users: Sequence[User], app: App) -> str:
 
 
 def _verb(lost: ResourceId, users: Sequence[User]) -> str:
-    verb = "need" if lost.kind in ("CustomResourceDefinition", "Namespace") else "name"
+    verb = "need" if lost.kind in _HOLDING else "name"
     return f"{verb}s" if len({(u.app, u.id) for u in users}) == 1 else verb
 
 

@@ -1,7 +1,7 @@
 """Tracking metadata copied to an object that Argo CD never applied
 
 What it finds: a live object with this Application's tracking label or tracking-id that is not among its manifests and was never applied by Argo
-CD. An operator made it from a tracked object and copied the metadata, a script labelled it like the release, or the chart of a Helm release of
+CD. An operator made it from a tracked object and copied the metadata, a restore of a backup brought it to another namespace, a script labelled it like the release, or the chart of a Helm release of
 that name in another namespace did. Also what a controller made for an object that was deleted without its dependents.
 
 Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import GONE, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.applied import by_argocd
 from argolint.application.fleet import IN_CLUSTER
 from argolint.application.tracked import Tracking, tracking_of
 from argolint.comparison import TRACKING_ID, managers
@@ -32,7 +33,7 @@ from argolint.values.kubernetes import kubectl_name
 
 from ..shared.tracking import annotation_tracking_fix
 from ._installations import label_key_fix
-from ._tracking import MACHINE_MADE, foreign_release, has_copied_tracking
+from ._tracking import MACHINE_MADE, foreign_release, has_copied_tracking, own_managers
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -91,10 +92,7 @@ def _copied_finding(app: App, fleet: Fleet, mark: str, origin: str, release: str
     one = len(found) == 1
     it = "it" if one else "them"
     danger = f"auto-sync prunes {it}" if app.prune else f"a sync with prune deletes {it}"
-    seen = dict.fromkeys(
-        _volume_text(r) or f"field managers of the live object: {_managers_text(r)}; none of them is Argo CD"
-        for r in found
-    )
+    seen = dict.fromkeys(_volume_text(r) or _writers_text(r) for r in found)
     return Finding(
         message=f"{enumerated([str(r.id) for r in found], 'object', limit=1)} {'carries' if one else 'carry'} this Application's tracking"
         f" {mark}, though Argo CD never applied {it}: {danger}.",
@@ -157,7 +155,7 @@ _NAMELESS = frozenset(
 
 def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
     """The maker of the copy: the operator of its original object, else its field manager, or the label if that shows nothing."""
-    writer = next((w.manager for w in managers(resource.live or {})), "")
+    writer = next((w.manager for w in own_managers(resource.live or {})), "")
     if writer and writer not in _NAMELESS:
         return writer
     origin = maker_of(app, fleet, resource.namespace, resource.name) if resource.kind == "Secret" else None
@@ -171,6 +169,13 @@ def _setter_text(maker: str) -> str:
     if maker.startswith("kubectl-"):
         return f"{maker.replace('-', ' ', 1)} set, by hand or in a script"
     return f"{maker or 'its maker'} copied from a tracked object or set by itself"
+
+
+def _writers_text(resource: Resource) -> str:
+    names = f"field managers of the live object: {_managers_text(resource)}"
+    if any(by_argocd(w) for w in managers(resource.live or {})):
+        return f"{names}; those of Argo CD are older than the object, so a restore or a copy brought them"
+    return f"{names}; none of them is Argo CD"
 
 
 def _managers_text(resource: Resource) -> str:
