@@ -330,8 +330,18 @@ def _sync_fix(app: App, resources: Sequence[Resource], prune: str) -> Fix:
         f"Application {app.ref}",
         "Sync the application",
         f"argocd app sync {sh(app.ref)}{prune}",
-        "applies all that Git holds" + (", and deletes all that left it" if prune else ""),
+        _sync_caveat(app, prune=bool(prune)),
     )
+
+
+def _sync_caveat(app: App, *, prune: bool) -> str:
+    replaces = "Replace=true" in app.sync_options
+    does = (
+        "replaces each object by what Git holds, without what other programs wrote there"
+        if replaces
+        else "applies all that Git holds"
+    )
+    return does + (", and deletes all that left it" if prune else "")
 
 
 def _reason(app: App, to_prune: bool) -> str:
