@@ -549,7 +549,7 @@ def _reason(
 ) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, or a Job below it that has failed for good, then a failed condition, a Warning Event, Argo CD's own message."""
     events = app.events(resource.id, resource.uid)
-    lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
+    lines = [" ".join(f"health: {resource.health.status} {resource.health.message}".split())]
     stopped = stopped_by_fault(resource)
     candidates = [stopped] if stopped else []
     candidates += [

@@ -1,4 +1,4 @@
-"""What an ApplicationSet lacks: elements or clusters a parameter that its template reads, the template a namespace."""
+"""What an ApplicationSet lacks: elements or clusters a parameter that its template reads, the template a namespace, its controller a right or another look."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argolint import Edit, Fleet, Object
+from argolint.application.permissions import permits_destination
 from argolint.redaction import excerpt
-from argolint.values import dig, enumerated, mapping, maps, text_at
+from argolint.values import dig, enumerated, mapping, maps, sh, text_at
 from argolint.values.knowledge import dump
 from argolint.values.patterns import regex
 
@@ -27,8 +28,11 @@ class Lack:
     remedy: str
     place: str
     lines: str = ""
+    command: str = ""
 
     def edit(self) -> Edit:
+        if self.command:
+            return Edit("command", self.command)
         return Edit("yaml", self.lines) if self.lines else Edit("text", self.place)
 
 
@@ -55,6 +59,68 @@ def placeless_template(fleet: Fleet, raw: Object, message: str) -> Lack | None:
         f"Give the template a destination namespace{'' if only else ', one'} that the project permits: {names}",
         f"spec.template.spec.destination.namespace: one that project {found['project']} permits ({names})",
         dump([{"spec": {"template": {"spec": {"destination": {"namespace": permitted[0]}}}}}]) if only else "",
+    )
+
+
+_REFUSED = regex(
+    r"destination (?:\{(?P<at>\S{1,300}) (?P<in>\S{1,63})\} is not permitted|"
+    r"server '(?P<server>[^']{1,300})' and namespace '(?P<space>[^']{1,63})' do not match any of the allowed destinations)"
+    r" in project '(?P<project>[^']{1,253})'"
+)
+_NO_PROJECT = regex(r"references project (?P<project>\S{1,253}) which does not exist")
+_NEVER_AGAIN = frozenset({"clusters", "list", "matrix", "merge"})
+"""Generators that wait for an event: their set is not looked at again by the clock (applicationset/generators, GetRequeueAfter)."""
+
+
+def outdated_refusal(fleet: Fleet, raw: Object, generators: Sequence[tuple[str, Object]], message: str) -> Lack | None:
+    """A refusal by a project that accepts the Application by now: before 2.8 a change of a project made no set look again (fixed in 2.8.2)."""
+    if not fleet.is_older(2, 8) or not generators or not _NEVER_AGAIN.issuperset(kind for kind, _ in generators):
+        return None
+    refused, absent = _REFUSED.search(message), _NO_PROJECT.search(message)
+    found = refused or absent
+    project = fleet.projects.get(found["project"]) if found else None
+    if found is None or project is None:
+        return None
+    to = (
+        {"server": refused["at"] or refused["server"], "namespace": refused["in"] or refused["space"]}
+        if refused
+        else {}
+    )
+    if refused and not permits_destination(project, {"destination": to}, fleet):
+        return None
+    name, space = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or "argocd"
+    return Lack(
+        f'project "{excerpt(found["project"], 63)}" {"permits it" if refused else "exists"} by now, and its controller has not looked again',
+        "Make the controller look again: this release does not when a project changes",
+        "",
+        command=f"kubectl -n {sh(space)} annotate applicationset {sh(name)} argocd.argoproj.io/application-set-refresh=true --overwrite",
+    )
+
+
+_FINALIZERS = regex(
+    r"cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+)
+
+
+def missing_right(raw: Object, message: str) -> Lack | None:
+    """A right on the set itself, which a cluster that checks owner references wants of who makes an owned Application; else None."""
+    if not _FINALIZERS.search(message):
+        return None
+    space = text_at(raw, "metadata", "namespace")
+    where = f"in namespace {space}" if space else "in its namespace"
+    return Lack(
+        f"its controller may not update the finalizers of ApplicationSets {where}",
+        f"Grant the ApplicationSet controller update on applicationsets/finalizers {where}",
+        "",
+        dump(
+            [
+                {
+                    "rules": [
+                        {"apiGroups": ["argoproj.io"], "resources": ["applicationsets/finalizers"], "verbs": ["update"]}
+                    ]
+                }
+            ]
+        ),
     )
 
 

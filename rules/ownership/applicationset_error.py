@@ -34,7 +34,7 @@ from ..shared.application_sets import place_of, reporter
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 from ._dead_paths import dead_paths
-from ._lacking import lack_of, placeless_template
+from ._lacking import lack_of, missing_right, outdated_refusal, placeless_template
 from ._set_edits import edit_fix
 
 _CAUSES = {
@@ -137,7 +137,12 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         tuple(_generators(raw)),
         f"ApplicationSet {namespace}/{name}",
     )
-    lack = lack_of(fleet, generators, message) or placeless_template(fleet, raw, message)
+    lack = (
+        lack_of(fleet, generators, message)
+        or placeless_template(fleet, raw, message)
+        or outdated_refusal(fleet, raw, generators, message)
+        or missing_right(raw, message)
+    )
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     subject = f"{where} {_FAILS['rollout' if _waits(condition) else cause]}"
     then = f", so {_missing_applications(cause)} is made or updated"
@@ -185,6 +190,8 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
         return _refused_token(generators, asked["host"]) if asked else _project_repository(fleet, generators)
     if name == "repository":
         return _absent_repository(fleet, generators)
+    if found and name == "repo-server-unreachable" and _all_by_ssh(generators):
+        return catalogue()["generate/ssh-reset"].sentence({"what": excerpt(found.facts.get("what") or "")})
     if ("{{" in message or name == "elements-yaml") and (written := _go_expression(raw)):
         return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
     if (bare := _BARE.search(message)) and _has_bare(raw, bare["name"]):
@@ -199,6 +206,11 @@ def _specific_fix_text(fleet: Fleet, raw: Object, message: str) -> str:
             "",
         )
     return ""
+
+
+def _all_by_ssh(generators: Sequence[tuple[str, Object]]) -> bool:
+    urls = [text_at(body, "repoURL") for kind, body in generators if kind == "git"]
+    return bool(urls) and not any(url.startswith("http") for url in urls)
 
 
 _BARE = regex(r'function "(?P<name>\w{1,100})" not defined')
@@ -309,7 +321,8 @@ _MOST = 64
 
 
 def _missing_applications(cause: str) -> str:
-    return "not every Application of it" if cause == "apply" else "no Application of it"
+    """Only Applications that are refused themselves stay out of it (validateGeneratedApplications)."""
+    return "not every Application of it" if cause in ("apply", "validation") else "no Application of it"
 
 
 RULE = Rule(

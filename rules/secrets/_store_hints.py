@@ -279,12 +279,16 @@ def _vault_hints(store: stores.Store, key: str) -> Iterator[Hint]:
     version, path = str(dig(settings, "version") or "v2"), str(dig(settings, "path") or "").strip("/")
     table = load(__package__, "store_fields.yaml")
     mount, below_mount = (path, key.removeprefix(f"{path}/")) if path else key.partition("/")[::2]
+    engine, _, below_engine = below_mount.partition("/")
+    if engine in table["vault_engines"]:  # the mount is before the key, and the store reads another one
+        mount, below_mount = engine, below_engine
     dynamic = re.match(table["vault_dynamic"], below_mount) and not re.search(table["vault_kv"], mount)
     if version == "v2" and dynamic:
         yield Hint(
             f'"{key}" looks like credentials that Vault makes, and {_store_text(store)} reads KV version 2',
-            _advised("dynamic", store),
-            evidence="KV version 2 puts data/ into the path",
+            _advised("dynamic", store, path=mount or path),
+            evidence=f"the operator asks Vault for {vault_path(store, key)}: KV version 2 puts data/ into the path",
+            sure=mount != engine,
         )
     elif version == "v2" and (key.startswith("data/") or "data" in path.split("/")[1:]):
         mount, _, folder = f"{path}/".partition("/data/")

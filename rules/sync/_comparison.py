@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
-from argolint import App, Fix, Fleet, Json, Object, Resource
+from argolint import App, Condition, Fix, Fleet, Json, Object, Resource
 from argolint.application.fleet import IN_CLUSTER
 from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less, set_field
@@ -167,6 +167,15 @@ def _judged_kinds(app: App) -> list[tuple[str, str]]:
     """The custom kinds of the application, for some of which Argo CD has a script of its own."""
     return sorted(
         {(row.group, row.kind) for row in app.rows if row.group.count(".") and not row.group.endswith(".k8s.io")}
+    )
+
+
+def repeats_comparison(app: App, condition: Condition) -> bool:
+    """Whether it is the UnknownError of a refresh for the reason that a ComparisonError gives already (controller/appcontroller.go)."""
+    return (
+        condition.type == "UnknownError"
+        and bool(condition.message)
+        and any(c.type == "ComparisonError" and condition.message in c.message for c in app.conditions)
     )
 
 

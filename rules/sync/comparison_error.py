@@ -29,7 +29,7 @@ from argolint.relations import Complaint, resolved
 from argolint.values import mapping, text_at
 from argolint.values.patterns import regex
 
-from ._comparison import classify, comparison_fault
+from ._comparison import classify, comparison_fault, repeats_comparison
 from ._objects import missing_symptoms
 from ._sources import renderers, source_in
 
@@ -78,7 +78,7 @@ def _health_check_findings(app: App, fleet: Fleet, condition: Condition) -> Iter
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
-        fixes=found.fixes if known or found.name == "health-check" else (),
+        fixes=found.fixes if known or found.name in ("health-check", "health-built-in") else (),
         explains=(condition.symptom, Symptom.health()),
     )
 
@@ -99,6 +99,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         related=tuple(Related(app.ref, id_, role="cause") for id_ in judged),
         explains=(
             condition.symptom,
+            *(c.symptom for c in app.conditions if repeats_comparison(app, c)),
             Symptom.sync(),
             *([Symptom.health()] if app.health.status == "Unknown" else []),
             *([Symptom.operation()] if _has_operation_comparison_error(app) else []),

@@ -53,6 +53,7 @@ from ..shared.crds import wanted_definitions
 from ..shared.fields import EXPECTED, corrected, type_words
 from ..shared.operations import retries_text, with_end_of_retries
 from ._claims import class_wants, growth_findings
+from ._comparison import repeats_comparison
 from ._failed_hooks import HookFailure, hook_failure, hook_wants, with_removal
 from ._failures import Failed, classify, complaint_of, failures, refusal_match
 from ._field_checks import spot_of
@@ -92,7 +93,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             _condition_finding(app, fleet, c) for c in app.conditions if c.type == "SyncError" and not _is_start_race(c)
         )
     for condition in app.conditions:
-        if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
+        if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE and not repeats_comparison(app, condition):
             yield _condition_finding(app, fleet, condition)
     failed = {f.id.key for f in failures(app) if f.id}
     for resource in app.resources:

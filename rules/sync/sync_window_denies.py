@@ -102,8 +102,10 @@ def _is_blocked_by_window(app: App) -> bool:
 
 
 def _is_held(app: App) -> bool:
-    """True if a sync that has begun waits for a window: until it ends, Argo CD accepts no other one."""
-    return _is_blocked_by_window(app) and app.operation is not None and app.operation.phase == "Running"
+    """True if a sync that has begun waits for a window, be it for its end: until then Argo CD accepts no other one (SyncAppState looks at the window first)."""
+    return (
+        _is_blocked_by_window(app) and app.operation is not None and app.operation.phase in ("Running", "Terminating")
+    )
 
 
 def _is_automated(app: App) -> bool:
@@ -190,7 +192,12 @@ def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
     by_hand = is_sync_allowed(windows, is_open, manual=True)
-    begun = f"holds up a sync of application {app.ref} that has begun," if _is_held(app) else ""
+    ending = app.operation is not None and app.operation.phase == "Terminating"
+    begun = (
+        f"holds up a sync of application {app.ref} that {'is to end' if ending else 'has begun'},"
+        if _is_held(app)
+        else ""
+    )
     return Finding(
         message=f"A sync window of project {app.project} {begun} {when}."
         if begun
@@ -228,6 +235,7 @@ def _claims(app: App) -> Iterator[Symptom]:
 
 def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
     held = _is_held(app)
+    ending = app.operation is not None and app.operation.phase == "Terminating"
     facts = {
         "app": str(app.ref),
         "project": app.project,
@@ -236,7 +244,9 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> tuple[Fix, ...]:
         "by_hand": by_hand and not held,
         "freed": by_hand and held,
         "at": f"{at:%Y-%m-%d %H:%M} UTC" if at else "",
-        "goes_on": "a sync that has begun goes on then; until then Argo CD starts no other one" if held else "",
+        "goes_on": f"a sync that {'is to end ends' if ending else 'has begun goes on'} then; until then Argo CD starts no other one"
+        if held
+        else "",
     }
     return advice(__package__, "sync-window-denies", facts)
 
