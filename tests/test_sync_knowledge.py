@@ -105,6 +105,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         },
     },
     "shared/image_users.yaml": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
+    "shared/moved_images.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["from", "to", "says"],
+            "additionalProperties": False,
+            "properties": {"from": {"type": "string"}, "to": {"type": "string"}, "says": {"type": "string"}},
+        },
+    },
     "shared/removed_apis.yaml": {
         "type": "array",
         "items": {

@@ -142,7 +142,7 @@ def _finding(app: App, resource: Resource, loss: _Loss) -> Finding:
     by_application = _OPTION in app.sync_options
     title = f"Application {app.ref} replaces its objects instead of applying them."
     return Finding(
-        message=f"{loss.message}: Replace=true sends the object as it is in Git.",
+        message=f"{loss.message}: Replace=true sends only what Git holds.",
         at=Location(app.ref, resource.id, loss.pointers[0]),
         cause=loss.cause,
         evidence=(

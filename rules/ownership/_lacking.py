@@ -90,7 +90,7 @@ def outdated_refusal(fleet: Fleet, raw: Object, generators: Sequence[tuple[str, 
         return None
     name, space = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or "argocd"
     return Lack(
-        f'project "{excerpt(found["project"], 63)}" {"permits it" if refused else "exists"} by now, and its controller has not looked again',
+        f'it missed that project "{excerpt(found["project"], 63)}" {"permits it" if refused else "exists"}',
         "Make the controller look again: this release does not when a project changes",
         "",
         command=f"kubectl -n {sh(space)} annotate applicationset {sh(name)} argocd.argoproj.io/application-set-refresh=true --overwrite",
@@ -109,7 +109,7 @@ def missing_right(raw: Object, message: str) -> Lack | None:
     space = text_at(raw, "metadata", "namespace")
     where = f"in namespace {space}" if space else "in its namespace"
     return Lack(
-        f"its controller may not update the finalizers of ApplicationSets {where}",
+        "its controller lacks update on applicationsets/finalizers",
         f"Grant the ApplicationSet controller update on applicationsets/finalizers {where}",
         "",
         dump(
